@@ -1,0 +1,120 @@
+package order
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Status is the state of an order: unpaid -> paid | closed, and never back.
+type Status string
+
+// The states of an order.
+const (
+	Unpaid Status = "unpaid"
+	Paid   Status = "paid"
+	Closed Status = "closed"
+)
+
+// Errors that the operations on orders return; test with errors.Is.
+var (
+	ErrUnknownOrder  = errors.New("order: no such order")
+	ErrDuplicate     = errors.New("order: order_no exists already")
+	ErrOutOfStock    = errors.New("order: not enough stock")
+	ErrCoupon        = errors.New("order: coupon is not usable")
+	ErrInvalid       = errors.New("order: invalid")
+	ErrWrongAmount   = errors.New("order: the payment's amount is not the order's")
+	ErrInconsistency = errors.New("order: stock or coupon is not as this order left it")
+)
+
+// Order is what a customer placed. Money is in the smallest unit of the
+// currency.
+type Order struct {
+	No       string
+	UserID   string
+	Amount   int64
+	CouponID string    // empty: none
+	ExpireAt time.Time // zero: it never expires (cash on delivery) and is never scheduled
+	Items    []Item
+}
+
+// Item is one line of an order.
+type Item struct {
+	SKU      string
+	Quantity int64 // at least 1
+}
+
+// Payment is money that arrived for an order. ID is the payment provider's and identifies it: the same payment
+// told twice counts once.
+type Payment struct {
+	ID      string
+	OrderNo string
+	Amount  int64
+	At      time.Time
+}
+
+// PayOutcome is what became of a payment.
+type PayOutcome int
+
+// The outcomes of a payment.
+const (
+	PaidNow     PayOutcome = iota + 1 // the order is paid by this payment
+	PaidAlready                       // this same payment was recorded before
+	Refunded                          // the order was closed or paid by another payment: a refund record stands
+)
+
+// CloseOutcome is what became of a close.
+type CloseOutcome int
+
+// The outcomes of a close.
+const (
+	ClosedNow     CloseOutcome = iota + 1 // this call closed it and gave everything back
+	ClosedAlready                         // an earlier call did
+	WasPaid                               // it is paid; nothing was changed
+	NotYetDue                             // it expires later; nothing was changed
+	NotFound                              // no such order; nothing was changed
+)
+
+func (o CloseOutcome) String() string {
+	switch o {
+	case ClosedNow:
+		return "closed"
+	case ClosedAlready:
+		return "already closed"
+	case WasPaid:
+		return "paid"
+	case NotYetDue:
+		return "not yet"
+	case NotFound:
+		return "unknown order"
+	}
+	return fmt.Sprintf("CloseOutcome(%d)", int(o))
+}
+
+// Result is the answer of a close.
+type Result struct {
+	Outcome  CloseOutcome
+	ExpireAt time.Time // NotYetDue: when to come again; zero: never
+}
+
+// Done reports whether the order needs no further close.
+func (r Result) Done() bool {
+	switch r.Outcome {
+	case ClosedNow, ClosedAlready, WasPaid:
+		return true
+	case NotYetDue:
+		return r.ExpireAt.IsZero()
+	}
+	return false
+}
+
+// NotYet gives the later instant at which the order expires; ok is false when
+// there is none.
+func (r Result) NotYet() (expireAt time.Time, ok bool) {
+	if r.Outcome != NotYetDue || r.ExpireAt.IsZero() {
+		return time.Time{}, false
+	}
+	return r.ExpireAt, true
+}
+
+func (r Result) String() string { return r.Outcome.String() }

@@ -1,0 +1,114 @@
+package persist
+
+import "time"
+
+// Limits of ids and due times, checked before anything is written.
+const (
+	MaxIDLen = 256             // bytes; an id has 1 to MaxIDLen bytes of any value
+	MaxDueMS = 253402300799999 // the last millisecond of year 9999
+	MaxBatch = 1000            // ids of one script call; longer batches are split
+)
+
+// Due is one pending task: ID fires at DueMS, Unix milliseconds.
+type Due struct {
+	ID    string
+	DueMS int64
+}
+
+// Lease names one claim of one id. Only who knows the token of the current
+// claim may settle it.
+type Lease struct {
+	ID    string
+	Token string
+}
+
+// CancelOutcome is a cancel's answer.
+type CancelOutcome int
+
+// The answers of Cancel.
+const (
+	NotFound  CancelOutcome = iota // neither due nor running: done, or never was
+	Cancelled                      // it was due and will not run, unless scheduled again
+	Running                        // it has started; it will not be retried
+)
+
+// ClaimState is a claim's answer for one id.
+type ClaimState int
+
+// The answers of Claim.
+const (
+	Gone    ClaimState = iota // no such task: acknowledged or cancelled
+	Claimed                   // it is the caller's until the lease ends
+	NotYet                    // it is due later, by the store's clock
+	Busy                      // another claim holds it
+)
+
+// Claim is the answer for one id.
+type Claim struct {
+	ID         string
+	State      ClaimState
+	Attempt    int   // Claimed: 1 for the first run
+	FirstDueMS int64 // Claimed: the due time of the first attempt
+	DueMS      int64 // NotYet: where it stands now
+	LeftMS     int64 // NotYet: how long until then by the store's clock, at least 1
+}
+
+// Claims is the answer for a batch.
+type Claims struct {
+	Claims []Claim // in the order asked
+	NowMS  int64   // the store's clock that judged them
+	Clock  Sample
+}
+
+// Retry puts a claimed task back.
+type Retry struct {
+	Lease
+	DueMS int64
+
+	// Uncounted takes the attempt back, as if it had not been made: the order was
+	// extended, or the engine stops before the handler ran.
+	Uncounted bool
+
+	// Abandoned marks it lost: its handler may still be at work, so a later
+	// cancel answers Running.
+	Abandoned bool
+}
+
+// SettleState is the answer of Ack and Retry for one id.
+type SettleState int
+
+// The answers of Ack and Retry.
+const (
+	Refused   SettleState = iota // the token is not that of a current claim; nothing was changed
+	Settled                      // nothing is left of the task
+	Scheduled                    // it is due at DueMS: a successor, or the retry itself
+)
+
+// Settlement is the answer for one id.
+type Settlement struct {
+	ID    string
+	State SettleState
+	DueMS int64 // Scheduled: where it stands now
+}
+
+// Cursor is a place in the order of due time, then id by bytes. The zero Cursor is before everything.
+type Cursor struct {
+	DueMS int64
+	ID    string
+}
+
+// Page is one read of the due tasks.
+type Page struct {
+	Due   []Due  // oldest first
+	Next  Cursor // where the next read goes on
+	More  bool   // whether there was more within the bound
+	Clock Sample
+}
+
+// Sample is one reading of the store's clock: it showed StoreUS (Unix
+// microseconds) at some instant between Sent and Received. Both carry the
+// local monotonic clock and bracket the one round trip that was answered, not the attempts before it.
+type Sample struct {
+	Sent, Received time.Time
+	StoreUS        int64
+}
