@@ -120,7 +120,9 @@ func (s *shop) stock(sku string) [3]int64 {
 	return u
 }
 
-func (s *shop) coupon(id string) string { return s.text(`SELECT status FROM user_coupons WHERE coupon_id = ?`, id) }
+func (s *shop) coupon(id string) string {
+	return s.text(`SELECT status FROM user_coupons WHERE coupon_id = ?`, id)
+}
 
 func (s *shop) count(query string, args ...any) (n int) {
 	s.t.Helper()
