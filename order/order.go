@@ -16,32 +16,46 @@ const (
 	Closed Status = "closed"
 )
 
-// Errors that the operations on orders return; test with errors.Is.
+// Errors that the operations on orders return; test with errors.Is. Unless its comment says otherwise, an error means
+// that nothing was changed.
 var (
 	ErrUnknownOrder  = errors.New("order: no such order")
-	ErrDuplicate     = errors.New("order: order_no exists already")
+	ErrDuplicate     = errors.New("order: number or id exists already")
 	ErrOutOfStock    = errors.New("order: not enough stock")
 	ErrCoupon        = errors.New("order: coupon is not usable")
 	ErrInvalid       = errors.New("order: invalid")
+	ErrNotUnpaid     = errors.New("order: not unpaid any more")
 	ErrWrongAmount   = errors.New("order: the payment's amount is not the order's")
+	ErrPaymentReused = errors.New("order: the payment id belongs to another order")
+
+	// ErrInconsistency says that stock or coupon is not as this order left it: something else changed them. The message
+	// has the order, the sku or coupon, and the figures. Trying again does not help; somebody has to look.
 	ErrInconsistency = errors.New("order: stock or coupon is not as this order left it")
+
+	// ErrBusy says that the database stayed locked, or kept choosing this transaction as the victim of a deadlock, for
+	// as long as the store tries. Trying again later helps.
+	ErrBusy = errors.New("order: database busy")
+
+	// ErrUnknownOutcome says that the answer to a commit was lost: all of it stands, or nothing does. Call again: every
+	// operation finds out which, and none applies its effects twice.
+	ErrUnknownOutcome = errors.New("order: outcome unknown")
 )
 
-// Order is what a customer placed. Money is in the smallest unit of the
-// currency.
+// Order is what a customer placed. Ids are 1 to 256 bytes of UTF-8. Money is an integer of the smallest unit of
+// the currency.
 type Order struct {
 	No       string
 	UserID   string
-	Amount   int64
+	Amount   int64     // at least 0
 	CouponID string    // empty: none
 	ExpireAt time.Time // zero: it never expires (cash on delivery) and is never scheduled
-	Items    []Item
+	Items    []Item    // at least one, each sku once
 }
 
 // Item is one line of an order.
 type Item struct {
 	SKU      string
-	Quantity int64 // at least 1
+	Quantity int64 // 1 to 1,000,000,000
 }
 
 // Payment is money that arrived for an order. ID is the payment provider's and identifies it: the same payment
@@ -53,15 +67,28 @@ type Payment struct {
 	At      time.Time
 }
 
-// PayOutcome is what became of a payment.
+// PayOutcome is what became of a payment. No payment is dropped: it pays its
+// order, or a refund record stands, or there is an error.
 type PayOutcome int
 
 // The outcomes of a payment.
 const (
-	PaidNow     PayOutcome = iota + 1 // the order is paid by this payment
-	PaidAlready                       // this same payment was recorded before
-	Refunded                          // the order was closed or paid by another payment: a refund record stands
+	PaidNow     PayOutcome = iota + 1 // this call paid the order
+	PaidAlready                       // this same payment paid it before; nothing was changed
+	Refunded                          // the order was closed or paid by another payment: a refund record stands, now or since before
 )
+
+func (o PayOutcome) String() string {
+	switch o {
+	case PaidNow:
+		return "paid"
+	case PaidAlready:
+		return "already paid"
+	case Refunded:
+		return "refunded"
+	}
+	return fmt.Sprintf("PayOutcome(%d)", int(o))
+}
 
 // CloseOutcome is what became of a close.
 type CloseOutcome int

@@ -1,0 +1,97 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/orderwheel/orderwheel/order"
+	"github.com/orderwheel/orderwheel/order/internal/check"
+)
+
+// reasonTimeout is the close_reason of an order that was not paid in time.
+const reasonTimeout = "timeout"
+
+// Close closes an order that is unpaid and expires at now or before, and gives its stock and its coupon back, in one
+// transaction. For any other order it changes nothing and says why: paid, closed already, not yet due, unknown. These
+// answers are no errors. now is the engine's clock (Task.Now), rounded down to the millisecond; it becomes closed_at.
+//
+// Close is safe to repeat and to run many times at once: one call closes, the
+// others answer order.ClosedAlready.
+//
+// Errors: order.ErrInconsistency when the stock or the coupon is not as the order left it, with the figures;
+// order.ErrBusy; order.ErrUnknownOutcome; order.ErrInvalid for an impossible
+// now. After every one but ErrUnknownOutcome nothing is applied, and after every one Close may be called again.
+func (s *Store) Close(ctx context.Context, orderNo string, now time.Time) (order.Result, error) {
+	var f check.Faults
+	f.Instant("now", now)
+	if err := f.Err(order.ErrInvalid); err != nil {
+		return order.Result{}, fmt.Errorf("close order %q: %w", orderNo, err)
+	}
+	var res order.Result
+	err := s.write(ctx, func(t *tx) (err error) {
+		res, err = t.close(orderNo, now.UnixMilli())
+		return err
+	})
+	if err != nil {
+		return order.Result{}, fmt.Errorf("close order %q: %w", orderNo, err)
+	}
+	return res, nil
+}
+
+// close is the transaction of the package comment. Its first statement decides; what follows happens only to the one call
+// whose statement changed the row.
+func (t *tx) close(orderNo string, nowMS int64) (order.Result, error) {
+	n, err := t.exec(`
+		UPDATE orders SET status = 'closed', close_reason = ?, closed_at = ?
+		WHERE order_no = ? AND status = 'unpaid' AND expire_at <= ?`,
+		reasonTimeout, nowMS, orderNo, nowMS)
+	if err != nil {
+		return order.Result{}, err
+	}
+	if n == 0 {
+		return t.whyNotClosed(orderNo, nowMS)
+	}
+	var couponID sql.NullString
+	if _, err := t.get(`SELECT coupon_id FROM orders WHERE order_no = ?`, []any{orderNo}, &couponID); err != nil {
+		return order.Result{}, err
+	}
+	if err := t.settleStock(releaseStock, orderNo, nowMS); err != nil {
+		return order.Result{}, err
+	}
+	if couponID.Valid {
+		if err := t.unfreezeCoupon(couponID.String, orderNo, nowMS); err != nil {
+			return order.Result{}, err
+		}
+	}
+	_, err = t.exec(`INSERT INTO close_log (order_no, result, reason, at) VALUES (?, 'closed', ?, ?)`,
+		orderNo, reasonTimeout, nowMS)
+	return order.Result{Outcome: order.ClosedNow}, err
+}
+
+func (t *tx) whyNotClosed(orderNo string, nowMS int64) (order.Result, error) {
+	var status order.Status
+	var expireMS sql.NullInt64
+	known, err := t.get(`SELECT status, expire_at FROM orders WHERE order_no = ?`, []any{orderNo}, &status, &expireMS)
+	switch {
+	case err != nil:
+		return order.Result{}, err
+	case !known:
+		return order.Result{Outcome: order.NotFound}, nil
+	case status == order.Paid:
+		return order.Result{Outcome: order.WasPaid}, nil
+	case status == order.Closed:
+		return order.Result{Outcome: order.ClosedAlready}, nil
+	case expireMS.Valid && expireMS.Int64 <= nowMS:
+		return order.Result{}, errMoved // it was created, or its expire_at moved back, between the two statements
+	}
+	return order.Result{Outcome: order.NotYetDue, ExpireAt: expireTime(expireMS)}, nil
+}
+
+func expireTime(ms sql.NullInt64) time.Time {
+	if !ms.Valid {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms.Int64)
+}

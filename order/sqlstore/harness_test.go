@@ -1,0 +1,161 @@
+package sqlstore_test
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/orderwheel/orderwheel/order"
+	"github.com/orderwheel/orderwheel/order/sqlstore"
+	"github.com/orderwheel/orderwheel/order/sqlstore/sqlite"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// The instants of the tests: orders are created at t0 and expire at due.
+var (
+	t0  = time.UnixMilli(1_700_000_000_000)
+	due = t0.Add(30 * time.Minute)
+)
+
+const ms = time.Millisecond
+
+// shop is a store on a file of its own, with what the invariants need to know.
+type shop struct {
+	*sqlstore.Store
+	t       testing.TB
+	initial map[string]int64 // units added, by sku
+}
+
+// setup makes a shop with 100 units each of sku a and b, and the coupon c1 of user u, valid for a day. The invariants are checked when the
+// test ends.
+func setup(t testing.TB) *shop {
+	t.Helper()
+	s := unchecked(t)
+	s.checkAtEnd()
+	return s
+}
+
+func unchecked(t testing.TB) *shop {
+	t.Helper()
+	s := newShop(t, openDB(t, filepath.Join(t.TempDir(), "orders.db")), sqlite.Dialect{})
+	s.fill()
+	return s
+}
+
+// newShop is an empty shop.
+func newShop(t testing.TB, db *sql.DB, d sqlstore.Dialect) *shop {
+	t.Helper()
+	s := &shop{Store: sqlstore.New(db, d), t: t, initial: map[string]int64{}}
+	require.NoError(t, s.CreateSchema(t.Context()))
+	return s
+}
+
+func (s *shop) checkAtEnd() {
+	s.t.Cleanup(func() { checkInvariants(s.t, s.DB(), s.initial) })
+}
+
+func (s *shop) fill() {
+	s.t.Helper()
+	s.addStock("a", 100)
+	s.addStock("b", 100)
+	require.NoError(s.t, s.AddCoupon(s.t.Context(), "c1", "u", t0.Add(24*time.Hour)))
+}
+
+// openDB opens without fsync: no test here cuts the power.
+func openDB(t testing.TB, path string) *sql.DB {
+	db, err := sqlite.OpenWith(t.Context(), path, sqlite.Options{Sync: sqlite.SyncNormal})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
+}
+
+func (s *shop) addStock(sku string, n int64) {
+	s.t.Helper()
+	require.NoError(s.t, s.AddStock(s.t.Context(), sku, n))
+	s.initial[sku] += n
+}
+
+// create places an order of 2 a and 3 b with the changes of edit.
+func (s *shop) create(no string, edit ...func(*order.Order)) order.Order {
+	s.t.Helper()
+	o := newOrder(no, edit...)
+	require.NoError(s.t, s.Create(s.t.Context(), o, t0))
+	return o
+}
+
+func newOrder(no string, edit ...func(*order.Order)) order.Order {
+	o := order.Order{No: no, UserID: "u", Amount: 500, ExpireAt: due,
+		Items: []order.Item{{SKU: "a", Quantity: 2}, {SKU: "b", Quantity: 3}}}
+	for _, e := range edit {
+		e(&o)
+	}
+	return o
+}
+
+func withCoupon(id string) func(*order.Order) { return func(o *order.Order) { o.CouponID = id } }
+func expiring(at time.Time) func(*order.Order) {
+	return func(o *order.Order) { o.ExpireAt = at }
+}
+
+func payment(id, no string) order.Payment {
+	return order.Payment{ID: id, OrderNo: no, Amount: 500, At: t0.Add(time.Minute)}
+}
+
+func (s *shop) close(no string, now time.Time) order.Result {
+	s.t.Helper()
+	r, err := s.Close(s.t.Context(), no, now)
+	require.NoError(s.t, err)
+	return r
+}
+
+func (s *shop) pay(p order.Payment) order.PayOutcome {
+	s.t.Helper()
+	out, err := s.Pay(s.t.Context(), p)
+	require.NoError(s.t, err)
+	return out
+}
+
+func (s *shop) status(no string) order.Status {
+	s.t.Helper()
+	_, status, err := s.Find(s.t.Context(), no)
+	require.NoError(s.t, err)
+	return status
+}
+
+// stock is the row of a sku: free, locked, sold.
+func (s *shop) stock(sku string) [3]int64 {
+	s.t.Helper()
+	var u [3]int64
+	require.NoError(s.t, s.DB().QueryRowContext(context.Background(),
+		`SELECT stock, lock_stock, sold FROM sku_stock WHERE sku_id = ?`, sku).Scan(&u[0], &u[1], &u[2]))
+	return u
+}
+
+func (s *shop) coupon(id string) string {
+	return s.text(`SELECT status FROM user_coupons WHERE coupon_id = ?`, id)
+}
+
+func (s *shop) count(query string, args ...any) (n int) {
+	s.t.Helper()
+	require.NoError(s.t, s.DB().QueryRowContext(context.Background(), query, args...).Scan(&n))
+	return n
+}
+
+func (s *shop) text(query string, args ...any) (v string) {
+	s.t.Helper()
+	require.NoError(s.t, s.DB().QueryRowContext(context.Background(), query, args...).Scan(&v))
+	return v
+}
+
+// exec changes tables behind the store's back.
+func (s *shop) exec(query string, args ...any) {
+	s.t.Helper()
+	_, err := s.DB().ExecContext(context.Background(), query, args...)
+	require.NoError(s.t, err)
+}

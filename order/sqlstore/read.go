@@ -1,0 +1,140 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/orderwheel/orderwheel/order"
+	"github.com/orderwheel/orderwheel/order/internal/check"
+)
+
+// Find reads an order and its state; its items are in the order of sku.
+// order.ErrUnknownOrder is returned when there is none.
+func (s *Store) Find(ctx context.Context, orderNo string) (order.Order, order.Status, error) {
+	o, status, err := s.find(ctx, orderNo)
+	if err != nil {
+		return order.Order{}, "", fmt.Errorf("find order %q: %w", orderNo, err)
+	}
+	return o, status, nil
+}
+
+// find needs no transaction: the lines of an order are written with it and
+// never change.
+func (s *Store) find(ctx context.Context, orderNo string) (order.Order, order.Status, error) {
+	o := order.Order{No: orderNo}
+	var status order.Status
+	var couponID sql.NullString
+	var expireMS sql.NullInt64
+	err := s.db.QueryRowContext(ctx, s.dialect.Rebind(
+		`SELECT user_id, status, expire_at, amount, coupon_id FROM orders WHERE order_no = ?`), orderNo).
+		Scan(&o.UserID, &status, &expireMS, &o.Amount, &couponID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return o, "", order.ErrUnknownOrder
+	}
+	if err != nil {
+		return o, "", err
+	}
+	o.CouponID, o.ExpireAt = couponID.String, expireTime(expireMS)
+	rows, err := s.db.QueryContext(ctx, s.dialect.Rebind(itemsOf), orderNo)
+	if err != nil {
+		return o, "", err
+	}
+	o.Items, err = scanItems(rows)
+	return o, status, err
+}
+
+const itemsOf = `SELECT sku_id, quantity FROM order_items WHERE order_no = ?`
+
+// scanItems reads the lines of an order and sorts them by the bytes of sku, whatever the
+// database's collation says.
+func scanItems(rows *sql.Rows) ([]order.Item, error) {
+	defer rows.Close()
+	var items []order.Item
+	for rows.Next() {
+		var it order.Item
+		if err := rows.Scan(&it.SKU, &it.Quantity); err != nil {
+			return nil, err
+		}
+		items = append(items, it)
+	}
+	slices.SortFunc(items, bySKU)
+	return items, rows.Err()
+}
+
+// Unpaid reads a page of the orders that are unpaid and have an expire_at, in
+// the order of order_no: up to limit with a number greater than after ("" begins; the last id of a
+// page is the next after; a short page is the last). dueMS[i] is the expire_at of ids[i] in Unix milliseconds. Orders
+// created behind the cursor while it moves are left to the next round.
+func (s *Store) Unpaid(ctx context.Context, after string, limit int) (ids []string, dueMS []int64, err error) {
+	var f check.Faults
+	f.Range("limit", int64(limit), 1, check.MaxQuantity)
+	if err := f.Err(order.ErrInvalid); err != nil {
+		return nil, nil, fmt.Errorf("unpaid orders: %w", err)
+	}
+	rows, err := s.db.QueryContext(ctx, s.dialect.Rebind(`
+		SELECT order_no, expire_at FROM orders
+		WHERE status = 'unpaid' AND expire_at IS NOT NULL AND order_no > ?
+		ORDER BY order_no LIMIT ?`), after, limit)
+	if err != nil {
+		return nil, nil, fmt.Errorf("unpaid orders after %q: %w", after, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		var ms int64
+		if err := rows.Scan(&id, &ms); err != nil {
+			return nil, nil, fmt.Errorf("unpaid orders after %q: %w", after, err)
+		}
+		ids, dueMS = append(ids, id), append(dueMS, ms)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, nil, fmt.Errorf("unpaid orders after %q: %w", after, err)
+	}
+	return ids, dueMS, nil
+}
+
+// Extend moves the expire_at of an unpaid order, rounded up to the millisecond; earlier is allowed. Call it before
+// the engine's Schedule with the same instant: a close that comes in between finds the order not yet due. After
+// order.ErrUnknownOutcome call it again.
+//
+// Errors: order.ErrUnknownOrder, order.ErrNotUnpaid (it was paid or closed before), order.ErrInvalid, order.ErrBusy.
+func (s *Store) Extend(ctx context.Context, orderNo string, expireAt time.Time) error {
+	var f check.Faults
+	f.Instant("expireAt", expireAt)
+	if err := f.Err(order.ErrInvalid); err != nil {
+		return fmt.Errorf("extend order %q: %w", orderNo, err)
+	}
+	err := s.write(ctx, func(t *tx) error { return t.extend(orderNo, order.CeilMS(expireAt)) })
+	if err != nil {
+		return fmt.Errorf("extend order %q: %w", orderNo, err)
+	}
+	return nil
+}
+
+func (t *tx) extend(orderNo string, expireMS int64) error {
+	n, err := t.exec(`
+		UPDATE orders SET expire_at = ?
+		WHERE order_no = ? AND status = 'unpaid' AND (expire_at IS NULL OR expire_at <> ?)`,
+		expireMS, orderNo, expireMS)
+	if err != nil || n > 0 {
+		return err
+	}
+	var status order.Status
+	var have sql.NullInt64
+	known, err := t.get(`SELECT status, expire_at FROM orders WHERE order_no = ?`, []any{orderNo}, &status, &have)
+	switch {
+	case err != nil:
+		return err
+	case !known:
+		return order.ErrUnknownOrder
+	case status != order.Unpaid:
+		return fmt.Errorf("%w: it is %s", order.ErrNotUnpaid, status)
+	case !have.Valid || have.Int64 != expireMS:
+		return errMoved
+	}
+	return nil // it stands there already
+}

@@ -1,0 +1,59 @@
+package sqlite
+
+import (
+	_ "embed" // schema.sql
+	"errors"
+	"strings"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/orderwheel/orderwheel/order/sqlstore"
+)
+
+//go:embed schema.sql
+var schema string
+
+// Dialect is SQLite for sqlstore.New.
+type Dialect struct{}
+
+var _ sqlstore.Dialect = Dialect{}
+
+// Schema lists the statements of schema.sql.
+func (Dialect) Schema() []string {
+	stmts := strings.SplitAfter(schema, ";\n")
+	return stmts[:len(stmts)-1] // what follows the last semicolon is empty
+}
+
+// Rebind changes nothing: SQLite's placeholder is the question mark.
+func (Dialect) Rebind(query string) string { return query }
+
+// Retryable reports whether another connection held a lock for too long, or changed what a snapshot had read. SQLite
+// applies nothing then, and the driver rolls a COMMIT that failed so back.
+func (Dialect) Retryable(err error) bool {
+	switch code(err) & 0xff { // the low byte is the primary code
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return true
+	}
+	return false
+}
+
+// Duplicate reports whether a primary key or unique constraint was violated.
+func (Dialect) Duplicate(err error) bool {
+	switch code(err) {
+	case sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE:
+		return true
+	}
+	return false
+}
+
+// SingleWriter is true: SQLite has one writer at a time.
+func (Dialect) SingleWriter() bool { return true }
+
+func code(err error) int {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return sqlite3.SQLITE_OK
+}

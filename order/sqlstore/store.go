@@ -1,0 +1,152 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/orderwheel/orderwheel/order"
+)
+
+// How often a transaction that others stopped is tried, and the pauses between the tries: drawn from none to a bound that
+// begins with firstPause and doubles up to maxPause. Together at most some 5 s, beside what the database itself
+// waits for a lock.
+const (
+	maxAttempts = 50
+	firstPause  = 2 * time.Millisecond
+	maxPause    = 100 * time.Millisecond
+)
+
+// Store keeps orders in a SQL database. Its methods may be called by many
+// goroutines at once, and by many processes on one database.
+type Store struct {
+	db      *sql.DB
+	dialect Dialect
+
+	// writer is held by the one writing transaction where the dialect allows
+	// only one; nil elsewhere.
+	writer chan struct{}
+}
+
+var _ order.Closer = (*Store)(nil)
+
+// New returns a store on db. The caller keeps db and closes it after its last
+// use of the store.
+func New(db *sql.DB, d Dialect) *Store {
+	s := &Store{db: db, dialect: d}
+	if d.SingleWriter() {
+		s.writer = make(chan struct{}, 1)
+	}
+	return s
+}
+
+// DB is the database, for reads. Whoever writes to the store's tables by other
+// ways than the store answers for the ledger.
+func (s *Store) DB() *sql.DB { return s.db }
+
+// CreateSchema creates the tables that do not exist yet. It changes no table that does.
+func (s *Store) CreateSchema(ctx context.Context) error {
+	err := s.write(ctx, func(t *tx) error {
+		for _, stmt := range s.dialect.Schema() {
+			if _, err := t.exec(stmt); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("create the order tables: %w", err)
+	}
+	return nil
+}
+
+// errMoved is returned by a transaction that saw two states of a row because another transaction
+// changed it in between: it is run again.
+var errMoved = errors.New("changed by another transaction")
+
+// write runs fn in one transaction and commits it. When fn fails, or ctx ends before the commit, nothing is applied.
+// Transactions stopped by others run again, fn included, until ctx ends or maxAttempts were made.
+func (s *Store) write(ctx context.Context, fn func(*tx) error) error {
+	pause := firstPause
+	for attempt := 1; ; attempt++ {
+		err := s.writeOnce(ctx, fn)
+		if err == nil || !errors.Is(err, errMoved) && !s.dialect.Retryable(err) {
+			return err
+		}
+		if attempt == maxAttempts {
+			return fmt.Errorf("%w, %d times: %w", order.ErrBusy, attempt, err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w, while the database was busy: %w", context.Cause(ctx), err)
+		case <-time.After(rand.N(pause)):
+		}
+		pause = min(2*pause, maxPause)
+	}
+}
+
+func (s *Store) writeOnce(ctx context.Context, fn func(*tx) error) (err error) {
+	if s.writer != nil {
+		select {
+		case s.writer <- struct{}{}:
+			defer func() { <-s.writer }()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	sqlTx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	// After a commit this does nothing. Its error is of no use: a transaction
+	// that is not committed is not applied.
+	defer func() { _ = sqlTx.Rollback() }()
+
+	if err := fn(&tx{ctx: ctx, tx: sqlTx, dialect: s.dialect}); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := sqlTx.Commit(); err != nil {
+		if s.dialect.Retryable(err) {
+			return err
+		}
+		return fmt.Errorf("%w: commit: %w", order.ErrUnknownOutcome, err)
+	}
+	return nil
+}
+
+// tx is one transaction, used by the one goroutine that runs it. It lives no longer than the call whose
+// ctx it holds.
+type tx struct {
+	ctx     context.Context
+	tx      *sql.Tx
+	dialect Dialect
+}
+
+// exec runs a statement and returns how many rows it changed. (MySQL counts rows that had the values already as not changed;
+// each UPDATE of this package changes what it matches.)
+func (t *tx) exec(query string, args ...any) (rows int64, err error) {
+	res, err := t.tx.ExecContext(t.ctx, t.dialect.Rebind(query), args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// get reads one row; ok is false when there is none.
+func (t *tx) get(query string, args []any, dest ...any) (ok bool, err error) {
+	err = t.tx.QueryRowContext(t.ctx, t.dialect.Rebind(query), args...).Scan(dest...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (t *tx) query(query string, args ...any) (*sql.Rows, error) {
+	return t.tx.QueryContext(t.ctx, t.dialect.Rebind(query), args...)
+}
