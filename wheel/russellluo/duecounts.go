@@ -29,8 +29,8 @@ func (c *dueCounts) remove(dueMS int64) {
 	}
 }
 
-// min returns a lower bound, at most one grain below the earliest due time.
-// It looks at every grain only when the first one has run empty.
+// min returns a lower bound, at most one grain below the earliest due time. It
+// looks at every grain only when the first one has run empty.
 func (c *dueCounts) min() (dueMS int64, ok bool) {
 	if len(c.count) == 0 {
 		return 0, false

@@ -26,8 +26,8 @@ type engine struct {
 	firing sync.WaitGroup // calls of fire in progress
 	left   chan struct{}  // closed when the library's goroutines have left
 
-	// mu guards what follows. It is never held while the library, nowMS or fire is called: the
-	// library may hang, and the others are not ours.
+	// mu guards what follows. It is never held while the library, nowMS or fire
+	// is called: the library may hang, and the others are not ours.
 	mu struct {
 		sync.Mutex
 		state state
@@ -44,8 +44,8 @@ const (
 	stopped
 )
 
-// entry is one Schedule of one id. A move makes a new one, so the pointer
-// tells a timer whether it is still meant.
+// entry is one Schedule of one id. A move makes a new one, so the pointer tells
+// a timer whether it is still meant.
 type entry struct {
 	id    string
 	dueMS int64
@@ -53,7 +53,8 @@ type entry struct {
 }
 
 // New returns a wheel on github.com/RussellLuo/timingwheel. It is a
-// wheel.Factory. The package documentation says what this engine cannot promise.
+// wheel.Factory. The package documentation says what this engine cannot
+// promise.
 func New(nowMS func() int64) wheel.Wheel {
 	e := &engine{
 		nowMS: nowMS,
@@ -104,8 +105,9 @@ func (e *engine) Cancel(id string) bool {
 	return ok
 }
 
-// removeLocked forgets id and returns the timer to stop, if there is one. Once it is
-// forgotten a timer of its does nothing, so stopping only gives memory back.
+// removeLocked forgets id and returns the timer to stop, if there is one. Once
+// it is forgotten a timer of its does nothing, so stopping only gives memory
+// back.
 func (e *engine) removeLocked(id string) *timingwheel.Timer {
 	en, ok := e.mu.armed[id]
 	if !ok {
@@ -116,7 +118,8 @@ func (e *engine) removeLocked(id string) *timingwheel.Timer {
 	return en.timer
 }
 
-// arm gives en a timer. The caller has added 1 to arming while the state was running.
+// arm gives en a timer. The caller has added 1 to arming while the state was
+// running.
 func (e *engine) arm(en *entry) {
 	defer e.arming.Done()
 	timer := e.lib.AfterFunc(delay(e.nowMS(), en.dueMS), func() { e.expired(en) })
@@ -156,7 +159,8 @@ func (e *engine) expired(en *entry) {
 	e.fire([]wheel.Due{{ID: en.id, DueMS: en.dueMS}})
 }
 
-// delay is the time from now until due, cut to what the library's arithmetic holds.
+// delay is the time from now until due, cut to what the library's arithmetic
+// holds.
 func delay(nowMS, dueMS int64) time.Duration {
 	if dueMS <= nowMS {
 		return 0
@@ -175,8 +179,8 @@ func (e *engine) Len() int {
 	return len(e.mu.armed)
 }
 
-// NextDue implements wheel.Wheel with a lower bound, at most 1,024 ms below
-// the earliest due time.
+// NextDue implements wheel.Wheel with a lower bound, at most 1,024 ms below the
+// earliest due time.
 func (e *engine) NextDue() (dueMS int64, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -235,8 +239,8 @@ func (e *engine) Stop() {
 	}
 }
 
-// leave stops the library. Its goroutines must not leave while one of ours adds a timer,
-// which would wait for them for ever.
+// leave stops the library. Its goroutines must not leave while one of ours adds
+// a timer, which would wait for them for ever.
 func (e *engine) leave() {
 	e.arming.Wait()
 	e.lib.Stop()

@@ -50,7 +50,8 @@ func (f *fired) count() int {
 
 func nowMS() int64 { return time.Now().UnixMilli() }
 
-// setup runs test in a bubble with a clock of its own, on a started wheel that is stopped at the end.
+// setup runs test in a bubble with a clock of its own, on a started wheel that
+// is stopped at the end.
 func setup(t *testing.T, test func(t *testing.T, w wheel.Wheel, f *fired)) {
 	t.Helper()
 	t.Parallel()
@@ -124,8 +125,8 @@ func TestDelayNeverOverflows(t *testing.T) {
 	}
 }
 
-// Case 17: the timer of before the move comes, and must neither fire nor
-// forget the moved task.
+// Case 17: the timer of before the move comes, and must neither fire nor forget
+// the moved task.
 func TestStaleTimerLeavesTheMovedTaskAlone(t *testing.T) {
 	setup(t, func(t *testing.T, w wheel.Wheel, f *fired) {
 		start := nowMS()
@@ -288,7 +289,8 @@ func TestNextDueIsALowerBoundWithinAGrain(t *testing.T) {
 }
 
 // Cases 2 and 8: every call returns, a true from Cancel never fires, and
-// nothing fires twice. (Whether a goroutine stays is among what doc.go does not promise.)
+// nothing fires twice. (Whether a goroutine stays is among what doc.go does not
+// promise.)
 func TestRacesOfEveryCall(t *testing.T) {
 	for range 20 {
 		raceOnce(t)
