@@ -4,17 +4,17 @@
 //
 // # States
 //
-//	          Create: stock locked, coupon frozen
-//	                        |
-//	                        v        Extend: expire_at moves
-//	                     unpaid <----------------------------+
-//	                    /      \_____________________________|
-//	         Pay       /        \    Close, at expire_at or later
-//	  stock sold      /          \   stock given back
-//	  coupon used    v            v  coupon unused again, or expired by its own validity
-//	              paid            closed
-//	                 \            /
-//	       another payment: a refund record, one for each payment
+//	        Create: stock locked, coupon frozen
+//	                      |
+//	                      v        Extend: expire_at moves
+//	                   unpaid <----------------------------+
+//	                  /      \_____________________________|
+//	       Pay       /        \    Close, at expire_at or later
+//	stock sold      /          \   stock given back
+//	coupon used    v            v  coupon unused again, or expired by its own validity
+//	            paid            closed
+//	               \            /
+//	     another payment: a refund record, one for each payment
 //
 // Neither paid nor closed is ever left. Pay wins as long as the order is unpaid, also past expire_at: a customer who paid at
 // the last moment has bought. Whichever transaction commits first decides, and the other one finds the order decided. Money for an

@@ -28,13 +28,14 @@ type Wheel interface {
 
 	// Start begins to hand expired ids to fire, as one batch per slot, never
 	// before the injected clock has reached their due time. fire must not block
-	// for long; the batch is the receiver's to keep. Start is called at most
-	// once; a second call panics.
+	// for long, and some engines call it from several goroutines at once; the
+	// batch is the receiver's to keep. Start is called at most once; a second
+	// call panics, and one after Stop does nothing.
 	Start(fire func([]Due))
 
 	// Stop ends firing, waits until no call of fire is in progress, and frees
-	// what is armed. It is safe twice and before Start. It must not be called from within
-	// fire.
+	// what is armed. It is safe twice and before Start. It must not be called
+	// from within fire.
 	Stop()
 }
 

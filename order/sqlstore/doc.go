@@ -24,7 +24,7 @@
 // given back in the order of sku. So the statements are right at READ COMMITTED and above, without row locks by SELECT.
 //
 // A transaction that others stopped (locked, deadlock, lock timeout) is rolled back and run again, with pauses, until ctx ends
-// or it was tried ten times (order.ErrBusy). Where the database has one writer, the transactions of a Store queue for it in the order they came. When ctx
+// or it was tried fifty times (order.ErrBusy). Where the database has one writer, the transactions of a Store queue for it in the order they came. When ctx
 // ends nothing is applied. When the answer to a commit is lost the error is order.ErrUnknownOutcome, and calling again finds out. Errors keep the driver's error for errors.As.
 //
 // # What is left to others

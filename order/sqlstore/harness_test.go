@@ -36,18 +36,35 @@ type shop struct {
 // test ends.
 func setup(t testing.TB) *shop {
 	t.Helper()
-	s := newShop(t, openDB(t, filepath.Join(t.TempDir(), "orders.db")))
-	s.addStock("a", 100)
-	s.addStock("b", 100)
-	require.NoError(t, s.AddCoupon(t.Context(), "c1", "u", t0.Add(24*time.Hour)))
+	s := unchecked(t)
+	s.checkAtEnd()
 	return s
 }
 
-func newShop(t testing.TB, db *sql.DB) *shop {
-	s := &shop{Store: sqlstore.New(db, sqlite.Dialect{}), t: t, initial: map[string]int64{}}
-	require.NoError(t, s.CreateSchema(t.Context()))
-	t.Cleanup(func() { checkInvariants(t, db, s.initial) })
+func unchecked(t testing.TB) *shop {
+	t.Helper()
+	s := newShop(t, openDB(t, filepath.Join(t.TempDir(), "orders.db")), sqlite.Dialect{})
+	s.fill()
 	return s
+}
+
+// newShop is an empty shop.
+func newShop(t testing.TB, db *sql.DB, d sqlstore.Dialect) *shop {
+	t.Helper()
+	s := &shop{Store: sqlstore.New(db, d), t: t, initial: map[string]int64{}}
+	require.NoError(t, s.CreateSchema(t.Context()))
+	return s
+}
+
+func (s *shop) checkAtEnd() {
+	s.t.Cleanup(func() { checkInvariants(s.t, s.DB(), s.initial) })
+}
+
+func (s *shop) fill() {
+	s.t.Helper()
+	s.addStock("a", 100)
+	s.addStock("b", 100)
+	require.NoError(s.t, s.AddCoupon(s.t.Context(), "c1", "u", t0.Add(24*time.Hour)))
 }
 
 // openDB opens without fsync: no test here cuts the power.
@@ -120,7 +137,9 @@ func (s *shop) stock(sku string) [3]int64 {
 	return u
 }
 
-func (s *shop) coupon(id string) string { return s.text(`SELECT status FROM user_coupons WHERE coupon_id = ?`, id) }
+func (s *shop) coupon(id string) string {
+	return s.text(`SELECT status FROM user_coupons WHERE coupon_id = ?`, id)
+}
 
 func (s *shop) count(query string, args ...any) (n int) {
 	s.t.Helper()

@@ -109,3 +109,58 @@ func readAll(t testing.TB, tx *sql.Tx, query string) (out []string) {
 	require.NoError(t, rows.Err())
 	return out
 }
+
+// dump is all that the tables hold, a line a row.
+func dump(t testing.TB, db *sql.DB) (rows []string) {
+	t.Helper()
+	tx, err := db.BeginTx(context.Background(), &sql.TxOptions{ReadOnly: true})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tx.Rollback()) }()
+	for _, table := range []string{"orders", "order_items", "sku_stock", "stock_ledger", "user_coupons", "refunds", "close_log"} {
+		for _, row := range readAll(t, tx, "SELECT * FROM "+table+" ORDER BY 1, 2, 3") {
+			rows = append(rows, table+": "+row)
+		}
+	}
+	return rows
+}
+
+// The checker itself: each violation, planted, is reported.
+func TestTheInvariantsReportWhatIsPlanted(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ plant, want string }{
+		{`UPDATE sku_stock SET lock_stock = lock_stock + 1, stock = stock - 1 WHERE sku_id = 'a'`, "lock_stock is what"},
+		{`UPDATE sku_stock SET sold = sold + 1, stock = stock - 1 WHERE sku_id = 'a'`, "sold is what"},
+		{`UPDATE sku_stock SET stock = stock + 2 WHERE sku_id = 'a'`, "100 units were added"},
+		{`DELETE FROM stock_ledger WHERE order_no = 'closed' AND op = 'release'`, "each line: the ledger"},
+		{`DELETE FROM stock_ledger WHERE order_no = 'open'`, "each line: the ledger"},
+		{`UPDATE stock_ledger SET quantity = 1 WHERE order_no = 'paid' AND op = 'sell'`, "each line: the ledger"},
+		{`INSERT INTO stock_ledger VALUES ('closed', 'a', 'sell', 2, 0)`, "each line: the ledger"},
+		{`INSERT INTO sku_stock VALUES ('z', 0, 0, 0); INSERT INTO stock_ledger VALUES ('open', 'z', 'lock', 1, 0)`, "belongs to a line"},
+		{`INSERT INTO orders (order_no, user_id, status, amount, created_at) VALUES ('bare', 'u', 'unpaid', 0, 0)`, "has a line"},
+		{`UPDATE user_coupons SET status = 'unused', order_no = NULL WHERE coupon_id = 'c1'`, "each order with a coupon"},
+		{`UPDATE user_coupons SET status = 'frozen' WHERE coupon_id = 'c2'`, "each order with a coupon"},
+		{`UPDATE user_coupons SET status = 'frozen', order_no = 'closed' WHERE coupon_id = 'c3'`, "each order with a coupon"},
+		{`UPDATE user_coupons SET status = 'used', order_no = 'none' WHERE coupon_id = 'c4'`, "frozen or used names"},
+		{`UPDATE orders SET closed_at = expire_at - 1 WHERE order_no = 'closed'`, "no earlier than it expired"},
+		{`DELETE FROM close_log`, "logged once"},
+		{`INSERT INTO refunds VALUES ('p', 'paid', 500, '', 0)`, "did not pay"},
+		{`INSERT INTO refunds VALUES ('q', 'open', 500, '', 0)`, "did not pay"},
+	} {
+		t.Run(c.plant, func(t *testing.T) {
+			t.Parallel()
+			s := unchecked(t)
+			for _, id := range []string{"c2", "c3", "c4"} {
+				require.NoError(t, s.AddCoupon(t.Context(), id, "u", due.Add(ms)))
+			}
+			s.create("open", withCoupon("c1"))
+			s.create("paid", withCoupon("c2"))
+			s.create("closed", withCoupon("c3"))
+			s.pay(payment("p", "paid"))
+			s.close("closed", due)
+			require.Empty(t, violations(t, s.DB(), s.initial))
+
+			s.exec(c.plant)
+			require.Contains(t, strings.Join(violations(t, s.DB(), s.initial), "\n"), c.want)
+		})
+	}
+}

@@ -30,9 +30,6 @@ func (s *Store) Pay(ctx context.Context, p order.Payment) (order.PayOutcome, err
 	var out order.PayOutcome
 	err := s.write(ctx, func(t *tx) (err error) {
 		out, err = t.pay(p)
-		if err != nil && t.dialect.Duplicate(err) {
-			return errMoved // the same payment was recorded in between: look again
-		}
 		return err
 	})
 	if err != nil {
@@ -51,7 +48,7 @@ func (t *tx) pay(p order.Payment) (order.PayOutcome, error) {
 		WHERE order_no = ? AND status = 'unpaid' AND amount = ?`,
 		p.ID, atMS, p.OrderNo, p.Amount)
 	if err != nil {
-		return 0, err
+		return 0, t.recordedMeanwhile(err)
 	}
 	if n == 0 {
 		return t.refund(p, atMS)
@@ -115,5 +112,14 @@ func (t *tx) refund(p order.Payment, atMS int64) (order.PayOutcome, error) {
 	}
 	_, err = t.exec(`INSERT INTO refunds (payment_id, order_no, amount, reason, at) VALUES (?, ?, ?, ?, ?)`,
 		p.ID, p.OrderNo, p.Amount, reason, atMS)
-	return order.Refunded, err
+	return order.Refunded, t.recordedMeanwhile(err)
+}
+
+// recordedMeanwhile turns a duplicate payment id into another look: another transaction recorded the same
+// payment after this one had looked for it.
+func (t *tx) recordedMeanwhile(err error) error {
+	if err != nil && t.dialect.Duplicate(err) {
+		return errMoved
+	}
+	return err
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/orderwheel/orderwheel/order"
 )
 
-// How often a transaction that others stopped is tried, and the longest pauses between the tries: up to 2 ms, then twice
-// as long each time. With a pause drawn from none to the whole, ten tries spread
-// over half a second or so, beside what the database itself waits.
+// How often a transaction that others stopped is tried, and the pauses between the tries: drawn from none to a bound that
+// begins with firstPause and doubles up to maxPause. Together at most some 5 s, beside what the database itself
+// waits for a lock.
 const (
-	maxAttempts = 10
+	maxAttempts = 50
 	firstPause  = 2 * time.Millisecond
-	maxPause    = 200 * time.Millisecond
+	maxPause    = 100 * time.Millisecond
 )
 
 // Store keeps orders in a SQL database. Its methods may be called by many

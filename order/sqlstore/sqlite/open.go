@@ -35,14 +35,20 @@ type Options struct {
 	Sync Sync
 }
 
-// One connection writes; the others are for readers, which WAL lets read
-// meanwhile.
-const maxConns = 8
+const (
+	// One connection writes; the others are for readers, which WAL lets read
+	// meanwhile.
+	maxConns = 8
+
+	// SQLite polls for the lock of another process, first after 1 ms, then more and more seldom, up to 100 ms. The wait is short so that
+	// the store's next try polls fast again: against a busy writer only many polls win.
+	busyTimeoutMS = "100"
+)
 
 // Open opens the SQLite file at path for a sqlstore.Store, and creates it if it is absent; the tables are created by
 // Store.CreateSchema. Commits survive a power loss (SyncFull). The caller closes it.
 //
-// Each connection has WAL, foreign keys on, and waits a second for the lock of another process (the store then tries again).
+// Each connection has WAL, foreign keys on, and waits 100 ms for the lock of another process (the store then tries again).
 // A transaction takes the write lock as it begins (BEGIN IMMEDIATE), so it cannot fail half way for want of it; one begun with
 // sql.TxOptions{ReadOnly: true} takes none. The file must be on a local disk: WAL does not work over a network.
 func Open(ctx context.Context, path string) (*sql.DB, error) {
@@ -75,11 +81,12 @@ func Connector(path string, o Options) (driver.Connector, error) {
 		sync = "NORMAL"
 	}
 	q := url.Values{
-		"_busy_timeout": {"1000"},
+		"_busy_timeout": {busyTimeoutMS},
 		"_foreign_keys": {"on"},
 		"_journal_mode": {"WAL"},
 		"_synchronous":  {sync},
 		"_txlock":       {"immediate"},
+		"_error_rc":     {"1"},            // or an error can carry the message of an earlier one
 		"_pragma":       {"fullfsync(1)"}, // macOS only: fsync alone leaves data in the disk's cache
 	}
 	return sqlite.NewConnector("file:" + escape(filepath.ToSlash(path)) + "?" + q.Encode())

@@ -1,0 +1,271 @@
+package orderwheel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/orderwheel/orderwheel/executor"
+	"github.com/orderwheel/orderwheel/internal/arming"
+	"github.com/orderwheel/orderwheel/persist"
+	"github.com/orderwheel/orderwheel/recovery"
+	"github.com/orderwheel/orderwheel/wheel"
+)
+
+// readyPerWorker bounds the ready lists beyond which the sweep pauses.
+const readyPerWorker = 4
+
+// Errors that the engine's calls return; test with errors.Is.
+var (
+	// ErrClosed is returned by calls on an engine that is not running: before Start, or after Stop.
+	ErrClosed = errors.New("orderwheel: engine is not running")
+	// ErrStarted is returned by Start on an engine that is running, or whose last Stop has not ended well.
+	ErrStarted = errors.New("orderwheel: engine is running or has not stopped")
+)
+
+// Engine closes orders on time. Its methods are safe for concurrent use, also from within a handler.
+type Engine struct {
+	cfg   Config
+	store *persist.Redis
+	users keyLock
+
+	// life is held, as a lock that ctx can cut, by Start and by Stop.
+	life chan struct{}
+	// old is what Stop has still to wait for. Guarded by life.
+	old *run
+
+	cur atomic.Pointer[run] // nil while not running
+
+	mu struct {
+		sync.Mutex
+		cancelStart context.CancelFunc // ends the Start in progress
+	}
+}
+
+// run is what one Start makes and one Stop ends.
+type run struct {
+	clock *recovery.Clock
+	wheel wheel.Wheel
+	board *arming.Board
+	exec  *executor.Executor
+	rec   *recovery.Recovery
+}
+
+// New makes an engine from cfg and reports every fault of it at once. It starts nothing and asks nothing of Redis.
+func New(cfg Config) (*Engine, error) {
+	cfg = cfg.withDefaults()
+	store, err := persist.New(cfg.Redis, persist.Options{Namespace: cfg.Namespace, Logger: cfg.Logger})
+	if err := errors.Join(cfg.validate(), err); err != nil {
+		return nil, err
+	}
+	return &Engine{cfg: cfg, store: store, life: make(chan struct{}, 1)}, nil
+}
+
+// Start checks Redis, arms what it holds, and begins to fire. It returns when all has been read, or
+// with an error, and then nothing is left running; ctx bounds it, not the run. After Stop it may be called again.
+// ErrStarted is returned when the engine is running already.
+func (e *Engine) Start(ctx context.Context) error {
+	if err := e.lockLife(ctx); err != nil {
+		return fmt.Errorf("orderwheel: start: %w", err)
+	}
+	defer func() { <-e.life }()
+	if e.old != nil {
+		return ErrStarted
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	e.setCancelStart(cancel)
+	defer e.setCancelStart(nil)
+
+	warnings, err := e.store.Check(ctx)
+	if err != nil {
+		return fmt.Errorf("orderwheel: start: %w", err)
+	}
+	for _, w := range warnings {
+		e.cfg.Logger.Warn("redis_setup", slog.String("warning", w))
+	}
+	now, err := e.store.Now(ctx)
+	if err != nil {
+		return fmt.Errorf("orderwheel: start: reading the store's clock: %w", err)
+	}
+	r := e.newRun(now)
+	if err := r.exec.Start(); err != nil {
+		return fmt.Errorf("orderwheel: start: %w", err)
+	}
+	r.wheel.Start(func(due []wheel.Due) { r.exec.Offer(due, executor.FromWheel) })
+	e.old = r
+	e.cur.Store(r)
+	e.cfg.Logger.Info("started", slog.String("namespace", e.cfg.Namespace))
+	if err := r.rec.Rebuild(ctx); err != nil {
+		// The handlers that have begun get their ctx cancelled: who starts in vain
+		// does not wait for them.
+		stopped, cancelStop := context.WithCancel(context.WithoutCancel(ctx))
+		cancelStop()
+		return fmt.Errorf("orderwheel: start: %w", errors.Join(err, e.stop(stopped)))
+	}
+	r.rec.Start()
+	e.cfg.Logger.Info("recovered", slog.Uint64("tasks", r.rec.Stats().Rebuilt))
+	return nil
+}
+
+func (e *Engine) newRun(now persist.Sample) *run {
+	cfg, r := e.cfg, &run{clock: recovery.NewClock()}
+	r.clock.Observe(now)
+	r.wheel = cfg.Wheel(r.clock.NowMS)
+	r.board = arming.New(r.wheel)
+	r.exec = executor.New(executor.Config{
+		Store:          e.store,
+		Board:          r.board,
+		Handler:        cfg.Handler,
+		Workers:        cfg.Workers,
+		Lease:          cfg.Lease,
+		HandlerTimeout: cfg.HandlerTimeout,
+		Backoff:        executor.Backoff(cfg.Retry),
+		NowMS:          r.clock.NowMS,
+		Observe:        r.clock.Observe,
+		Logger:         cfg.Logger,
+	})
+	r.rec = recovery.New(recovery.Config{
+		Store:      e.store,
+		Board:      r.board,
+		Clock:      r.clock,
+		SweepEvery: cfg.SweepEvery,
+		Grace:      cfg.Grace,
+		ReadyLimit: readyPerWorker * cfg.Workers,
+		Logger:     cfg.Logger,
+		Ready:      r.exec.Ready,
+		Found:      func(due []wheel.Due) []wheel.Due { return r.exec.Offer(due, executor.FromSweep) },
+		Overdue:    func(due []wheel.Due) []wheel.Due { return r.exec.Offer(due, executor.FromRecovery) },
+	})
+	return r
+}
+
+// Stop ends the run: nothing new is claimed, running handlers are waited for, their answers are written, and no goroutine
+// of the engine is left. What has not run stays in Redis. A Start in progress is
+// ended. Stop is safe twice and before Start.
+//
+// When ctx ends first, the ctx of the running handlers is cancelled, their leases
+// are handed back, and Stop returns an error that wraps ctx's; calling it again waits for what is still at work. Within
+// a handler Stop would wait for that very handler until ctx ends, so do not call it there without a goroutine of its own.
+func (e *Engine) Stop(ctx context.Context) error {
+	e.mu.Lock()
+	if e.mu.cancelStart != nil {
+		e.mu.cancelStart()
+	}
+	e.mu.Unlock()
+	if err := e.lockLife(ctx); err != nil {
+		return fmt.Errorf("orderwheel: stop: %w", err)
+	}
+	defer func() { <-e.life }()
+	if err := e.stop(ctx); err != nil {
+		return fmt.Errorf("orderwheel: stop: %w", err)
+	}
+	return nil
+}
+
+// stop ends e.old; the caller has e.life.
+func (e *Engine) stop(ctx context.Context) error {
+	if e.old == nil {
+		return nil
+	}
+	e.cur.Store(nil)
+	e.old.rec.Stop()
+	e.old.wheel.Stop()
+	if err := e.old.exec.Stop(ctx); err != nil {
+		return err
+	}
+	e.old = nil
+	return nil
+}
+
+func (e *Engine) lockLife(ctx context.Context) error {
+	select {
+	case e.life <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (e *Engine) setCancelStart(cancel context.CancelFunc) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.mu.cancelStart = cancel
+}
+
+// Schedule makes id due at the instant at, rounded up to a millisecond. When it returns nil the task
+// is durable in Redis. An id that is due already is moved; one that is running runs again at the new time.
+// A time that has passed fires at once.
+//
+// It returns ErrClosed while the engine is not running, persist.ErrInvalid for an id or a time that cannot be held, and
+// persist.ErrUnknownOutcome when it could not find out whether the write took place; to call it again is safe.
+func (e *Engine) Schedule(ctx context.Context, id string, at time.Time) error {
+	r := e.cur.Load()
+	if r == nil {
+		return fmt.Errorf("schedule %q: %w", id, ErrClosed)
+	}
+	dueMS := ceilMS(at)
+	unlock, err := e.users.lock(ctx, id)
+	if err != nil {
+		return fmt.Errorf("orderwheel: schedule %q: waiting for another call on it: %w", id, err)
+	}
+	defer unlock()
+	if err := e.store.Schedule(ctx, []persist.Due{{ID: id, DueMS: dueMS}}); err != nil {
+		return fmt.Errorf("orderwheel: schedule %q: %w", id, err)
+	}
+	r.board.UserScheduled(id, dueMS)
+	return nil
+}
+
+// Cancel takes id back. True: it will not run, unless scheduled again. False: it has
+// started, is done, or never was; if it is running it will not be retried.
+//
+// It returns ErrClosed while the engine is not running, and persist.ErrUnknownOutcome when it could not find out
+// whether the write took place.
+func (e *Engine) Cancel(ctx context.Context, id string) (bool, error) {
+	r := e.cur.Load()
+	if r == nil {
+		return false, fmt.Errorf("cancel %q: %w", id, ErrClosed)
+	}
+	unlock, err := e.users.lock(ctx, id)
+	if err != nil {
+		return false, fmt.Errorf("orderwheel: cancel %q: waiting for another call on it: %w", id, err)
+	}
+	defer unlock()
+	outcomes, err := e.store.Cancel(ctx, []string{id})
+	if err != nil {
+		return false, fmt.Errorf("orderwheel: cancel %q: %w", id, err)
+	}
+	r.board.UserCancelled(id)
+	return outcomes[0] == persist.Cancelled, nil
+}
+
+// Now is the store's clock, which decides what is due: compute expire_at from it. While the engine runs it is the
+// local estimate, which asks nothing and may be behind by the length of a round trip; else Redis is asked.
+func (e *Engine) Now(ctx context.Context) (time.Time, error) {
+	if r := e.cur.Load(); r != nil {
+		return time.UnixMilli(r.clock.NowMS()), nil
+	}
+	s, err := e.store.Now(ctx)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("orderwheel: now: %w", err)
+	}
+	return time.UnixMicro(s.StoreUS), nil
+}
+
+// ceilMS rounds up to a millisecond, so that nothing is early. What int64 milliseconds cannot tell apart from a valid time
+// stays invalid.
+func ceilMS(t time.Time) int64 {
+	switch y := t.Year(); {
+	case y < 1970:
+		return -1
+	case y > 9999:
+		return math.MaxInt64
+	}
+	return t.Add(time.Millisecond - time.Nanosecond).UnixMilli()
+}

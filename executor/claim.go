@@ -1,0 +1,131 @@
+package executor
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"time"
+
+	"github.com/orderwheel/orderwheel/persist"
+)
+
+// claimLoop takes as many ready ids as there are free workers, so that no lease ages
+// in a queue, claims them in one call and hands them to the pool.
+func (e *Executor) claimLoop() {
+	for {
+		batch, stopping := e.take()
+		if stopping {
+			return
+		}
+		if len(batch) == 0 {
+			<-e.claimWake
+			continue
+		}
+		e.claim(batch)
+	}
+}
+
+// take moves ids from the ready lists to work: at most as many as workers are free. While
+// both lists wait, each gives half.
+func (e *Executor) take() (batch []*task, stopping bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.mu.stopping {
+		return nil, true
+	}
+	n := min(e.cfg.Workers-e.mu.running, e.cfg.Workers*unsettledPerWorker-e.mu.unsettled, persist.MaxBatch)
+	for len(batch) < n {
+		q := &e.mu.fresh
+		if q.len() == 0 || e.mu.backlog.len() > 0 && len(batch)%2 == 1 {
+			q = &e.mu.backlog
+		}
+		if q.len() == 0 {
+			break
+		}
+		t := q.pop()
+		t.stage = claiming
+		batch = append(batch, t)
+	}
+	e.mu.running += len(batch)
+	return batch, false
+}
+
+// claim asks the store for batch until it is answered, and acts on each answer. When Stop gives up waiting,
+// the batch is let go: what was claimed comes back when its lease is over.
+func (e *Executor) claim(batch []*task) {
+	ids := make([]string, len(batch))
+	for i, t := range batch {
+		ids[i] = t.id
+	}
+	ticket := e.cfg.Board.Ask()
+	defer e.cfg.Board.End(ticket)
+	// One token for one claim of the batch, also when it is repeated: the store knows its own
+	// claim again, so a repetition never finds its ids busy by itself.
+	token := rand.Text()
+	var claims persist.Claims
+	for {
+		var err error
+		if claims, err = e.cfg.Store.Claim(e.ctx, token, ids, e.cfg.Lease); err == nil {
+			break
+		}
+		if e.ctx.Err() != nil {
+			e.drop(batch)
+			return
+		}
+		e.log(slog.LevelError, "claim_failed", slog.Int("ids", len(ids)), slog.Any("error", err))
+		rest(e.ctx)
+	}
+	e.cfg.Observe(claims.Clock)
+	for i, c := range claims.Claims {
+		t := batch[i]
+		if c.State == persist.Claimed {
+			t.token, t.attempt, t.firstMS, t.nowMS = token, c.Attempt, c.FirstDueMS, claims.NowMS
+			t.lease = claims.Clock.Sent.Add(e.cfg.Lease)
+			e.submit(t)
+			continue
+		}
+		switch c.State {
+		case persist.NotYet:
+			// By the time left as the store's clock told it: a local estimate that runs
+			// ahead would otherwise ask again at once, and again.
+			e.stats.notYet.Add(1)
+			e.cfg.Board.Arm(ticket, t.id, max(c.DueMS, e.cfg.NowMS()+c.LeftMS))
+		case persist.Busy:
+			e.stats.busy.Add(1)
+		default:
+			e.stats.gone.Add(1)
+		}
+		e.drop(batch[i : i+1])
+	}
+}
+
+// drop lets go of tasks that did not come to run, and of the workers spoken for.
+func (e *Executor) drop(batch []*task) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.mu.running -= len(batch)
+	for _, t := range batch {
+		e.releaseLocked(t)
+	}
+	e.idleLocked()
+}
+
+// submit hands a claimed task to the pool. Submit may wait for a moment, until a worker whose task has returned is back in
+// the pool. A task that the pool refuses, or that came after Stop, goes back to the store.
+func (e *Executor) submit(t *task) {
+	e.mu.Lock()
+	t.stage = running
+	stopping := e.mu.stopping
+	e.mu.Unlock()
+	if !stopping && e.pool.Submit(func() { e.run(t) }) == nil {
+		return
+	}
+	e.finish(t, outcome{kind: handBack})
+}
+
+func rest(ctx context.Context) {
+	select {
+	case <-time.After(pause):
+	case <-ctx.Done():
+	}
+}

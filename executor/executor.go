@@ -1,0 +1,213 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/panjf2000/ants/v2"
+
+	"github.com/orderwheel/orderwheel/internal/arming"
+	"github.com/orderwheel/orderwheel/persist"
+	"github.com/orderwheel/orderwheel/wheel"
+)
+
+const (
+	// freshMS divides the ready lists: what was overdue by more when it came in is backlog.
+	freshMS = 1000
+	// unsettledPerWorker bounds the finished tasks whose acks the store has not answered: with
+	// more, no new claims are made.
+	unsettledPerWorker = 16
+	// pause is the wait after an answer that the store's own retries could not mend.
+	pause = time.Second
+)
+
+// Store is what the executor needs of the persistence.
+type Store interface {
+	Claim(ctx context.Context, token string, ids []string, lease time.Duration) (persist.Claims, error)
+	Ack(ctx context.Context, leases []persist.Lease) ([]persist.Settlement, error)
+	Retry(ctx context.Context, retries []persist.Retry) ([]persist.Settlement, error)
+}
+
+// Config is what an Executor is made of. Every field is required.
+type Config struct {
+	Store          Store
+	Board          *arming.Board
+	Handler        Handler
+	Workers        int           // handlers running at once, at least 1
+	Lease          time.Duration // how long a claim holds
+	HandlerTimeout time.Duration // how long a handler may take
+	Backoff        Backoff
+	NowMS          func() int64         // the store's clock, as far as it is known here
+	Observe        func(persist.Sample) // told each reading of the store's clock
+	Logger         *slog.Logger
+}
+
+// Executor claims due ids, runs the handler on a pool, and settles. It is safe for concurrent use.
+type Executor struct {
+	cfg  Config
+	pool *ants.Pool
+
+	claimWake  chan struct{} // capacity 1: something is ready, or a worker is free
+	settleWake chan struct{} // capacity 1: something has finished
+	loops      sync.WaitGroup
+
+	// ctx is the parent of every store call and every handler's ctx. It ends when Stop has waited as long as it
+	// was told to.
+	ctx    context.Context
+	giveUp context.CancelFunc
+
+	idle chan struct{} // closed when stopping and nothing is running or unsettled
+
+	stats struct {
+		done, failed, panicked, retried, postponed, leaseLost, notYet, busy, gone atomic.Uint64
+		late                                                                      histogram
+	}
+
+	mu struct {
+		sync.Mutex
+		held      map[string]*task // every id in a ready list or at work here
+		fresh     queue            // at most freshMS overdue when they came in
+		backlog   queue
+		running   int     // taken to be claimed, or handed to the pool: workers spoken for
+		finished  []*task // the handler has returned; the settler has not taken them
+		unsettled int     // finished, or being settled
+		stopping  bool
+		isIdle    bool // idle is closed
+	}
+}
+
+// task is one id in this executor's hands. It goes from a ready list to the claim loop, to its worker, to
+// the settler; who has it owns it. Only the fields at the end are shared.
+type task struct {
+	id     string
+	dueMS  int64 // as the one who offered it knew; it only orders the ready lists
+	source Source
+
+	token   string
+	attempt int
+	firstMS int64
+	nowMS   int64     // the store's clock at the claim
+	lease   time.Time // when the lease ends, by the local monotonic clock
+	outcome outcome
+
+	// Guarded by Executor.mu.
+	stage     stage
+	again     bool // the wheel fired it while at work: offered again when settled
+	abandoned bool // Stop handed its lease back: its end changes nothing
+}
+
+type stage int
+
+const (
+	ready    stage = iota
+	claiming       // the claim loop asks the store for it
+	running        // claimed, and handed to the pool
+	finished       // its handler has returned; the store does not know yet
+)
+
+// New makes an executor; it starts nothing.
+func New(cfg Config) *Executor {
+	e := &Executor{
+		cfg:        cfg,
+		claimWake:  make(chan struct{}, 1),
+		settleWake: make(chan struct{}, 1),
+		idle:       make(chan struct{}),
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	e.ctx, e.giveUp = ctx, cancel
+	e.mu.held = make(map[string]*task)
+	return e
+}
+
+// Start begins to claim and run. Call it once.
+func (e *Executor) Start() error {
+	pool, err := ants.NewPool(e.cfg.Workers, ants.WithDisablePurge(true), ants.WithLogger(silent{}))
+	if err != nil {
+		return fmt.Errorf("executor: starting the pool: %w", err)
+	}
+	e.pool = pool
+	e.loops.Go(e.claimLoop)
+	e.loops.Go(e.settleLoop)
+	return nil
+}
+
+// silent keeps ants from writing to stderr: a handler's panic never reaches it.
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+// Offer hands over due ids and returns at once. An id that is held here already is not
+// taken again; when the wheel fired it while at work, it is looked at again
+// once that work is settled. Offer returns the ids it took.
+func (e *Executor) Offer(due []wheel.Due, source Source) (taken []wheel.Due) {
+	nowMS := e.cfg.NowMS()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.mu.stopping {
+		return nil // they stand in the store
+	}
+	for _, d := range due {
+		if t, ok := e.mu.held[d.ID]; ok {
+			t.again = t.again || t.stage != ready && source == FromWheel
+			continue
+		}
+		t := &task{id: d.ID, dueMS: d.DueMS, source: source}
+		e.mu.held[d.ID] = t
+		e.readyLocked(t, nowMS)
+		if source != FromWheel {
+			taken = append(taken, d)
+		}
+	}
+	wake(e.claimWake)
+	return taken
+}
+
+func (e *Executor) readyLocked(t *task, nowMS int64) {
+	t.stage = ready
+	if nowMS-t.dueMS <= freshMS {
+		e.mu.fresh.push(t)
+	} else {
+		e.mu.backlog.push(t)
+	}
+}
+
+// releaseLocked lets go of a task that is settled, or takes it up once more.
+func (e *Executor) releaseLocked(t *task) {
+	if t.again && !e.mu.stopping {
+		next := &task{id: t.id, dueMS: e.cfg.NowMS(), source: FromWheel}
+		e.mu.held[t.id] = next
+		e.readyLocked(next, next.dueMS)
+		return
+	}
+	delete(e.mu.held, t.id)
+}
+
+// idleLocked reports whether Stop has nothing left to wait for, and tells it.
+func (e *Executor) idleLocked() bool {
+	if !e.mu.stopping || e.mu.running > 0 || e.mu.unsettled > 0 {
+		return false
+	}
+	if !e.mu.isIdle {
+		e.mu.isIdle = true
+		close(e.idle)
+	}
+	return true
+}
+
+// Ready is how many ids wait for a worker.
+func (e *Executor) Ready() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.mu.fresh.len() + e.mu.backlog.len()
+}
+
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,103 @@
+package executor
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/orderwheel/orderwheel/persist"
+)
+
+// outcome is what a run came to.
+type outcome struct {
+	kind outcomeKind
+	atMS int64 // retryLater, postpone: when to come again
+}
+
+type outcomeKind int
+
+const (
+	done       outcomeKind = iota // ack
+	retryLater                    // the attempt failed
+	postpone                      // RetryAt: the attempt does not count
+	handBack                      // the handler was not called: at once, not counted
+	cutOff                        // Stop did not wait for the handler: at once, and it may still be at work
+)
+
+// run is one attempt, on a worker of the pool. It returns normally whatever the handler does.
+func (e *Executor) run(t *task) {
+	deadline := t.lease
+	if d := time.Now().Add(e.cfg.HandlerTimeout); d.Before(deadline) {
+		deadline = d
+	}
+	ctx, cancel := context.WithDeadline(e.ctx, deadline)
+	defer cancel()
+	if t.attempt == 1 {
+		e.stats.late.add(e.cfg.NowMS() - t.firstMS)
+	}
+	var err error
+	returned := false
+	defer func() {
+		if !returned {
+			err = &PanicError{Value: recover(), Stack: debug.Stack()}
+		}
+		e.finish(t, e.judge(t, err))
+	}()
+	err = e.cfg.Handler(ctx, Task{
+		ID:      t.id,
+		Due:     time.UnixMilli(t.firstMS),
+		Attempt: t.attempt,
+		Now:     time.UnixMilli(t.nowMS),
+		Source:  t.source,
+	})
+	returned = true
+}
+
+// judge turns a handler's answer into what the store is told.
+func (e *Executor) judge(t *task, err error) outcome {
+	if err == nil {
+		return outcome{kind: done}
+	}
+	if at, ok := asRetryAt(err); ok {
+		return outcome{kind: postpone, atMS: ceilMS(at)}
+	}
+	e.stats.failed.Add(1)
+	wait := e.cfg.Backoff.After(t.attempt)
+	attrs := []slog.Attr{slog.String("id", t.id), slog.Int("attempt", t.attempt), slog.Duration("wait", wait), slog.Any("error", err)}
+	if p, ok := err.(*PanicError); ok {
+		e.stats.panicked.Add(1)
+		attrs = append(attrs, slog.String("stack", string(p.Stack)))
+	}
+	e.log(slog.LevelWarn, "retried", attrs...)
+	return outcome{kind: retryLater, atMS: e.cfg.NowMS() + wait.Milliseconds()}
+}
+
+// log survives a logger that panics: it is the user's code, and runs where a panic would
+// take the worker's settlement with it.
+func (e *Executor) log(level slog.Level, event string, attrs ...slog.Attr) {
+	defer func() { _ = recover() }()
+	e.cfg.Logger.LogAttrs(context.Background(), level, event, attrs...)
+}
+
+// finish passes a task from its worker to the settler.
+func (e *Executor) finish(t *task, o outcome) {
+	e.mu.Lock()
+	e.mu.running--
+	if t.abandoned {
+		e.releaseLocked(t)
+		e.idleLocked()
+	} else {
+		t.stage, t.outcome = finished, o
+		e.mu.finished = append(e.mu.finished, t)
+		e.mu.unsettled++
+	}
+	e.mu.Unlock()
+	wake(e.settleWake)
+	wake(e.claimWake)
+}
+
+// ceilMS rounds up, so that nothing is early. A time that the store cannot hold is brought within its limits.
+func ceilMS(t time.Time) int64 {
+	return min(max(t.Add(time.Millisecond-time.Nanosecond).UnixMilli(), 0), persist.MaxDueMS)
+}

@@ -1,0 +1,41 @@
+package executor
+
+// Stats counts since Start. It is local and costs the same however much is pending.
+type Stats struct {
+	Ready   int // due, waiting for a worker
+	Running int // being claimed, or with the handler
+
+	Done      uint64 // acknowledged
+	Failed    uint64 // attempts that ended in an error or a panic
+	Panicked  uint64 // of these, panics
+	Retried   uint64 // put back after a failed attempt
+	Postponed uint64 // put back by RetryAt
+	LeaseLost uint64 // answers refused: the lease was over, or the task was handed to another
+
+	NotYet uint64 // claims refused because the task was due later
+	Busy   uint64 // claims refused because another had it
+	Gone   uint64 // claims refused because it was cancelled or done
+
+	Lateness Lateness // of first attempts
+}
+
+// Stats reads the counters.
+func (e *Executor) Stats() Stats {
+	e.mu.Lock()
+	ready, running := e.mu.fresh.len()+e.mu.backlog.len(), e.mu.running
+	e.mu.Unlock()
+	return Stats{
+		Ready:     ready,
+		Running:   running,
+		Done:      e.stats.done.Load(),
+		Failed:    e.stats.failed.Load(),
+		Panicked:  e.stats.panicked.Load(),
+		Retried:   e.stats.retried.Load(),
+		Postponed: e.stats.postponed.Load(),
+		LeaseLost: e.stats.leaseLost.Load(),
+		NotYet:    e.stats.notYet.Load(),
+		Busy:      e.stats.busy.Load(),
+		Gone:      e.stats.gone.Load(),
+		Lateness:  e.stats.late.snapshot(),
+	}
+}

@@ -1,0 +1,148 @@
+package sqlstore_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orderwheel/orderwheel/order/sqlstore/sqlite"
+)
+
+// A step is one call of a transaction to the database driver: "begin", "exec
+// UPDATE orders", "query SELECT", "commit". before is called ahead of it, and an error keeps it from being executed;
+// after is called when it was executed, and an error takes the place of its answer.
+type faults struct {
+	before, after func(ctx context.Context, step string) error
+}
+
+// faultConnector wraps the connections of the SQLite driver so that faults,
+// once armed, sees every step.
+type faultConnector struct {
+	driver.Connector
+	armed atomic.Pointer[faults]
+}
+
+func openFaulty(t testing.TB, path string) (*sql.DB, *faultConnector) {
+	t.Helper()
+	inner, err := sqlite.Connector(path, sqlite.Options{Sync: sqlite.SyncNormal})
+	require.NoError(t, err)
+	c := &faultConnector{Connector: inner}
+	db := sql.OpenDB(c)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db, c
+}
+
+// setupFaulty is setup on a database whose steps can be made to fail.
+func setupFaulty(t testing.TB, d sqliteDialect) (*shop, *faultConnector) {
+	t.Helper()
+	db, c := openFaulty(t, filepath.Join(t.TempDir(), "orders.db"))
+	s := newShop(t, db, d)
+	s.fill()
+	s.checkAtEnd()
+	t.Cleanup(c.disarm) // before that
+	return s, c
+}
+
+func (c *faultConnector) arm(f faults) { c.armed.Store(&f) }
+func (c *faultConnector) disarm()      { c.armed.Store(nil) }
+
+func (c *faultConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &faultConn{sqliteConn: conn.(sqliteConn), c: c}, nil
+}
+
+// sqliteConn is what the driver's connections implement, all of which a
+// wrapper must pass on.
+type sqliteConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+}
+
+type faultConn struct {
+	sqliteConn
+	c *faultConnector
+}
+
+// step runs do as one step. undo takes back what was done where the caller is to get an error
+// instead of it and could not do so itself.
+func step[T any](ctx context.Context, c *faultConnector, name string, do func() (T, error), undo func(T)) (T, error) {
+	var zero T
+	f := c.armed.Load()
+	if f == nil {
+		return do()
+	}
+	if f.before != nil {
+		if err := f.before(ctx, name); err != nil {
+			return zero, err
+		}
+	}
+	v, err := do()
+	if err == nil && f.after != nil {
+		if err := f.after(ctx, name); err != nil {
+			undo(v)
+			return zero, err
+		}
+	}
+	return v, err
+}
+
+func (c *faultConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	tx, err := step(ctx, c.c, "begin",
+		func() (driver.Tx, error) { return c.sqliteConn.BeginTx(ctx, o) },
+		func(tx driver.Tx) { _ = tx.Rollback() })
+	if err != nil {
+		return nil, err
+	}
+	return &faultTx{Tx: tx, ctx: ctx, c: c.c}, nil
+}
+
+func (c *faultConn) ExecContext(ctx context.Context, q string, args []driver.NamedValue) (driver.Result, error) {
+	return step(ctx, c.c, "exec "+verb(q),
+		func() (driver.Result, error) { return c.sqliteConn.ExecContext(ctx, q, args) },
+		func(driver.Result) {})
+}
+
+func (c *faultConn) QueryContext(ctx context.Context, q string, args []driver.NamedValue) (driver.Rows, error) {
+	return step(ctx, c.c, "query "+verb(q),
+		func() (driver.Rows, error) { return c.sqliteConn.QueryContext(ctx, q, args) },
+		func(rows driver.Rows) { _ = rows.Close() })
+}
+
+type faultTx struct {
+	driver.Tx
+	ctx context.Context
+	c   *faultConnector
+}
+
+func (t *faultTx) Commit() error {
+	committed := false
+	_, err := step(t.ctx, t.c, "commit", func() (struct{}, error) {
+		committed = true
+		return struct{}{}, t.Tx.Commit()
+	}, func(struct{}) {})
+	if !committed { // the connection must be free of the transaction, as a broken one would be
+		_ = t.Tx.Rollback()
+	}
+	return err
+}
+
+// verb is the first two words of a statement.
+func verb(q string) string {
+	words := strings.Fields(q)
+	return strings.Join(words[:min(2, len(words))], " ")
+}

@@ -1,0 +1,83 @@
+package persist
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+)
+
+// tokenRE keeps tokens to what stands as one word in a record. A single - stands
+// for none there.
+var tokenRE = regexp.MustCompile(`^([!-,.-~]|[!-~]{2,64})$`)
+
+// Claim asks for tasks to run. Those that are due by the store's clock are the
+// caller's until the lease (rounded up to milliseconds, at least 1) ends; only
+// its token settles them. The token (1 to 64 visible ASCII characters, not a single
+// -) must be new for every claim, never one per instance.
+//
+// A claim whose answer was lost may be repeated with the same token and ids: what
+// it already holds is Claimed again, as the same attempt, with a new lease. A copy
+// that Redis executes after that does the same once more.
+//
+// ErrInvalid is returned for a bad token or lease. With an error the answers of
+// the chunks (of MaxBatch) before it are returned, and ids beyond them may be
+// claimed if it wraps ErrUnknownOutcome: repeat it.
+func (r *Redis) Claim(ctx context.Context, token string, ids []string, lease time.Duration) (Claims, error) {
+	if err := checkClaim(token, lease); err != nil {
+		return Claims{}, err
+	}
+	leaseMS := ceilMS(lease)
+	claims := Claims{Claims: make([]Claim, 0, len(ids))}
+	for chunk := range slices.Chunk(ids, MaxBatch) {
+		args := append([]any{token, leaseMS}, anys(chunk)...)
+		rp, err := r.run(ctx, claimScript, args...)
+		if err != nil {
+			return claims, err
+		}
+		sample := rp.sample()
+		answered := len(claims.Claims)
+		for _, id := range chunk {
+			claims.Claims = append(claims.Claims, rp.claim(id))
+		}
+		if err := rp.done(); err != nil {
+			claims.Claims = claims.Claims[:answered]
+			return claims, err
+		}
+		claims.Clock, claims.NowMS = sample, sample.StoreUS/1000
+	}
+	return claims, nil
+}
+
+// claim reads the answer for one id.
+func (r *reply) claim(id string) Claim {
+	c := Claim{ID: id, State: ClaimState(r.int())}
+	attempt, dueMS, leftMS := r.int(), r.int(), r.int()
+	switch c.State {
+	case Claimed:
+		c.Attempt, c.FirstDueMS = int(attempt), dueMS
+	case NotYet:
+		c.DueMS, c.LeftMS = dueMS, leftMS
+	}
+	return c
+}
+
+func checkClaim(token string, lease time.Duration) error {
+	if !tokenRE.MatchString(token) {
+		return fmt.Errorf("%w: token is %q: use 1 to 64 visible ASCII characters, not a single -", ErrInvalid, token)
+	}
+	if lease <= 0 {
+		return fmt.Errorf("%w: lease is %v: it must be longer than 0", ErrInvalid, lease)
+	}
+	return nil
+}
+
+// ceilMS rounds up to milliseconds.
+func ceilMS(d time.Duration) int64 {
+	ms := d.Milliseconds()
+	if d%time.Millisecond != 0 {
+		ms++
+	}
+	return ms
+}

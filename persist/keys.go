@@ -1,0 +1,23 @@
+package persist
+
+import "regexp"
+
+// DefaultNamespace is the Namespace of empty Options.
+const DefaultNamespace = "orderwheel"
+
+// namespaceRE keeps braces out: the first pair in a key is its hash tag.
+var namespaceRE = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,64}$`)
+
+// keys are the names of one shard's keys. All stand under one hash tag, so that
+// a script may touch them together on a Cluster.
+type keys struct {
+	due     string // ZSet: id, score = due ms
+	running string // ZSet: id, score = end of the lease in ms
+	claims  string // hash: id -> record
+}
+
+// shardKeys returns the keys of the only shard there is so far.
+func shardKeys(namespace string) keys {
+	tag := "{" + namespace + ":0}"
+	return keys{due: tag + ":due", running: tag + ":running", claims: tag + ":claims"}
+}

@@ -1,0 +1,57 @@
+-- In front of every script: the keys, times, and calls with many arguments.
+--
+-- KEYS[1] due      ZSet: id, score = due ms
+-- KEYS[2] running  ZSet: id, score = end of the lease in ms
+-- KEYS[3] claims   hash: id -> record (see state.lua)
+
+local DUE, RUNNING, CLAIMS = KEYS[1], KEYS[2], KEYS[3]
+
+-- The last millisecond of year 9999.
+local MAX_MS = 253402300799999
+
+-- Milliseconds are numbers inside and strings outside: Redis writes a Lua
+-- number with %.14g, which loses digits above 10^14. A double holds every
+-- millisecond up to MAX_MS exactly.
+local function digits(ms)
+  return string.format('%.0f', ms)
+end
+
+-- Reads a score or a time. Ours are whole and in range; what somebody wrote by
+-- hand is rounded up, so that nothing fires early, and brought into range.
+-- Redis may write a score as 1e+14, which tonumber reads.
+local function to_ms(s)
+  local ms = tonumber(s)
+  if not ms then -- an infinity, where tonumber does not read it
+    ms = string.sub(s, 1, 1) == '-' and 0 or MAX_MS
+  end
+  return math.max(0, math.min(math.ceil(ms), MAX_MS))
+end
+
+-- The store's clock: TIME as it is, seconds and microseconds, and floored to ms.
+local function clock()
+  local t = redis.call('TIME')
+  return t, tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
+end
+
+-- unpack fails at about 8000 values (LUAI_MAXCSTACK), so many arguments go in
+-- several calls. MANY is even: pairs stay together.
+local MANY = 2000
+
+-- Calls a write command with all args, in as few calls as may be.
+local function write_many(command, key, args)
+  for i = 1, #args, MANY do
+    redis.call(command, key, unpack(args, i, math.min(i + MANY - 1, #args)))
+  end
+end
+
+-- Calls a read command that answers one value per arg; returns them in order.
+local function read_many(command, key, args)
+  local values = {}
+  for i = 1, #args, MANY do
+    local part = redis.call(command, key, unpack(args, i, math.min(i + MANY - 1, #args)))
+    for j = 1, #part do
+      values[i + j - 1] = part[j]
+    end
+  end
+  return values
+end

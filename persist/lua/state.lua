@@ -1,0 +1,141 @@
+-- The state of a batch: read once, changed in memory by the transitions, and
+-- the differences written once. Ids that stand twice in a batch share one
+-- state, so they behave as if asked one after the other.
+--
+-- A task t:
+--   t.due        due ms; nil: not due
+--   t.lease      end of the lease in ms; nil: not running. Never both.
+--   t.token      of the current claim; '' where it is not running
+--   t.attempt    claims so far
+--   t.cancelled  running: cancelled meanwhile
+--   t.lost       the handler of an earlier claim may still be at work
+--   t.first      due ms of the first attempt; nil: not known yet
+--   t.succ       running: due ms of its successor; nil: none
+--
+-- A record in claims is 'token attempt flags first succ', '-' for what is not
+-- there; flags are c (cancelled) and l (lost). It stands there while the id is
+-- running or being retried, never for a task that is due for the first time.
+
+local function fresh(t, due)
+  t.due, t.lease, t.token, t.attempt = due, nil, '', 0
+  t.cancelled, t.lost, t.first, t.succ = false, false, nil, nil
+end
+
+local function decode(t, record)
+  local token, attempt, flags, first, succ =
+    string.match(record, '^(%S+) (%d+) (%S+) (%S+) (%S+)$')
+  if not token then return end -- not ours: as if it were not there
+  t.token = token ~= '-' and token or ''
+  t.attempt = tonumber(attempt)
+  t.cancelled = string.find(flags, 'c', 1, true) ~= nil
+  t.lost = string.find(flags, 'l', 1, true) ~= nil
+  t.first = first ~= '-' and to_ms(first) or nil
+  t.succ = succ ~= '-' and to_ms(succ) or nil
+end
+
+-- The record of t, or false where it needs none.
+local function encode(t)
+  if not t.lease and not (t.due and (t.attempt > 0 or t.lost)) then return false end
+  local flags = (t.cancelled and 'c' or '') .. (t.lost and 'l' or '')
+  return table.concat({
+    t.token ~= '' and t.token or '-',
+    digits(t.attempt),
+    flags ~= '' and flags or '-',
+    t.first and digits(t.first) or '-',
+    t.succ and digits(t.succ) or '-',
+  }, ' ')
+end
+
+-- Makes sense of what our scripts never leave behind but a hand, or a lost
+-- write of a failover between two nodes, may: nothing is lost and nothing gets
+-- stuck.
+local function heal(t)
+  if t.due and t.lease then
+    -- Scheduled by hand while it is running: that is a successor.
+    t.succ, t.due = t.due, nil
+  elseif not t.due and not t.lease and t.token ~= '' then
+    -- Its entry in running is gone: a lease that is over, for reap to find.
+    t.lease = 0
+  end
+  if not t.lease then
+    t.token, t.cancelled, t.succ = '', false, nil
+    if not t.due then fresh(t, nil) end
+  end
+end
+
+-- Reads the tasks of all ids. Returns id -> task, and the tasks each once.
+local function fetch(ids)
+  local by_id, tasks, names = {}, {}, {}
+  for _, id in ipairs(ids) do
+    if not by_id[id] then
+      local t = { id = id }
+      by_id[id] = t
+      tasks[#tasks + 1] = t
+      names[#names + 1] = id
+    end
+  end
+  local due = read_many('ZMSCORE', DUE, names)
+  local lease = read_many('ZMSCORE', RUNNING, names)
+  local record = read_many('HMGET', CLAIMS, names)
+  for i, t in ipairs(tasks) do
+    fresh(t, due[i] and to_ms(due[i]) or nil)
+    t.lease = lease[i] and to_ms(lease[i]) or nil
+    if record[i] then decode(t, record[i]) end
+    t.was_due, t.was_lease = due[i] and tonumber(due[i]), lease[i] and tonumber(lease[i])
+    t.was_record = record[i]
+    heal(t)
+  end
+  return by_id, tasks
+end
+
+-- Collects what differs: members to remove, and pairs to set.
+local function differences(tasks)
+  local d = { zrem_due = {}, zadd_due = {}, zrem_running = {}, zadd_running = {}, hdel = {}, hset = {} }
+  local function add(list, v) list[#list + 1] = v end
+  local function add_pair(list, a, b) list[#list + 1] = a; list[#list + 1] = b end
+  for _, t in ipairs(tasks) do
+    local record = encode(t)
+    if t.due and t.due ~= t.was_due then add_pair(d.zadd_due, digits(t.due), t.id) end
+    if t.was_due and not t.due then add(d.zrem_due, t.id) end
+    if t.lease and t.lease ~= t.was_lease then add_pair(d.zadd_running, digits(t.lease), t.id) end
+    if t.was_lease and not t.lease then add(d.zrem_running, t.id) end
+    if record and record ~= t.was_record then add_pair(d.hset, t.id, record) end
+    if t.was_record and not record then add(d.hdel, t.id) end
+  end
+  return d
+end
+
+local function remove(d)
+  write_many('ZREM', DUE, d.zrem_due)
+  write_many('ZREM', RUNNING, d.zrem_running)
+  write_many('HDEL', CLAIMS, d.hdel)
+end
+
+local function insert(d)
+  write_many('ZADD', DUE, d.zadd_due)
+  write_many('ZADD', RUNNING, d.zadd_running)
+  write_many('HSET', CLAIMS, d.hset)
+end
+
+-- Writes the differences, for scripts that bring work in. A Redis that is out
+-- of memory refuses the first write of a script if it may need memory, and
+-- none after the first. So what needs memory comes first: it is refused, and
+-- nothing was written.
+local function store_new_work(tasks)
+  local d = differences(tasks)
+  insert(d)
+  remove(d)
+end
+
+-- Writes the differences, for scripts that move work on its way out. A Redis
+-- that is out of memory has to let them pass, or it never gets better. So the
+-- first write is one that needs no memory, if need be one that does nothing:
+-- no id is empty.
+local function store(tasks)
+  local d = differences(tasks)
+  remove(d)
+  if #d.zrem_due + #d.zrem_running + #d.hdel == 0 and #d.zadd_due + #d.zadd_running + #d.hset > 0 then
+    redis.call('HDEL', CLAIMS, '')
+  end
+  insert(d)
+end

@@ -1,0 +1,76 @@
+package persist
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Options are the optional parts of New. The zero value is good.
+type Options struct {
+	// Namespace keeps the tasks of several engines on one Redis apart. 1 to 64
+	// letters, digits, or any of _ . : -; DefaultNamespace where empty.
+	Namespace string
+
+	// Logger gets the events redis_away and redis_back, each once per change.
+	// nil: nothing is logged.
+	Logger *slog.Logger
+}
+
+// Redis is the store. Its methods are safe for concurrent use. It starts no
+// goroutine that outlives a call but one: see "A call that hangs" in the
+// package documentation. There is nothing to close; the client is the caller's.
+type Redis struct {
+	client  redis.UniversalClient
+	keys    keys
+	backoff backoff
+	away    presence
+
+	// reapCursor is where Reap goes on in its round over the records. Any value
+	// is right; it only says which are looked at next.
+	reapCursor atomic.Pointer[string]
+}
+
+// New returns the store of one namespace. It does not talk to Redis yet: Check
+// does. Every fault is reported at once, and wraps ErrInvalid: no client, a
+// *redis.Ring (it spreads keys over servers that know nothing of each other, and
+// loses them when one is away), or a bad Namespace.
+func New(client redis.UniversalClient, opts Options) (*Redis, error) {
+	if opts.Namespace == "" {
+		opts.Namespace = DefaultNamespace
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := errors.Join(checkClient(client), checkNamespace(opts.Namespace)); err != nil {
+		return nil, err
+	}
+	return &Redis{
+		client:  client,
+		keys:    shardKeys(opts.Namespace),
+		backoff: defaultBackoff,
+		away:    presence{log: opts.Logger},
+	}, nil
+}
+
+func checkClient(client redis.UniversalClient) error {
+	if v := reflect.ValueOf(client); client == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return fmt.Errorf("%w: client is nil: pass a *redis.Client or *redis.ClusterClient", ErrInvalid)
+	}
+	if _, ok := client.(*redis.Ring); ok {
+		return fmt.Errorf("%w: client is a *redis.Ring, which moves keys when a server is away: "+
+			"pass a *redis.Client (single or Sentinel) or *redis.ClusterClient", ErrInvalid)
+	}
+	return nil
+}
+
+func checkNamespace(namespace string) error {
+	if !namespaceRE.MatchString(namespace) {
+		return fmt.Errorf("%w: Namespace is %q: use 1 to 64 letters, digits, or any of _ . : -", ErrInvalid, namespace)
+	}
+	return nil
+}

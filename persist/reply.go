@@ -1,0 +1,97 @@
+package persist
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// reply reads the flat array that a script returns, front to back. The first
+// fault sticks; done reports it.
+type reply struct {
+	op             string
+	rest           []any
+	err            error
+	sent, received time.Time
+}
+
+func newReply(s *script, a answer) (reply, error) {
+	rp := reply{op: s.name, sent: a.sent, received: a.received}
+	switch v := a.value.(type) {
+	case []any:
+		rp.rest = v
+	case int64: // of scripts that return one number
+		rp.rest = []any{v}
+	default:
+		rp.fail("a %T", a.value)
+	}
+	return rp, rp.err
+}
+
+// fail notes the first fault.
+func (r *reply) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = &callError{op: r.op, class: ErrFatal, last: fmt.Errorf("%w: "+format, append([]any{errBadReply}, args...)...)}
+	}
+	r.rest = nil
+}
+
+func (r *reply) next() any {
+	if len(r.rest) == 0 {
+		r.fail("it is too short")
+		return nil
+	}
+	v := r.rest[0]
+	r.rest = r.rest[1:]
+	return v
+}
+
+// string reads a value that has to be a string.
+func (r *reply) string() string {
+	v := r.next()
+	s, ok := v.(string)
+	if !ok {
+		r.fail("%v (%T) is no string", v, v)
+	}
+	return s
+}
+
+// int reads a whole number, as Redis integer or as digits.
+func (r *reply) int() int64 {
+	switch v := r.next().(type) {
+	case int64:
+		return v
+	case string:
+		n, err := strconv.ParseInt(v, 10, 64)
+		if err != nil {
+			r.fail("%q is no whole number", v)
+		}
+		return n
+	default:
+		r.fail("%v (%T) is no number", v, v)
+		return 0
+	}
+}
+
+// sample reads TIME's two values.
+func (r *reply) sample() Sample {
+	seconds, us := r.int(), r.int()
+	return Sample{Sent: r.sent, Received: r.received, StoreUS: seconds*1_000_000 + us}
+}
+
+// dues reads id and due time until the end.
+func (r *reply) dues() []Due {
+	dues := make([]Due, 0, len(r.rest)/2)
+	for len(r.rest) > 0 {
+		dues = append(dues, Due{ID: r.string(), DueMS: r.int()})
+	}
+	return dues
+}
+
+// done returns the first fault, or one for what nobody read.
+func (r *reply) done() error {
+	if len(r.rest) > 0 {
+		r.fail("%d values are too many", len(r.rest))
+	}
+	return r.err
+}
