@@ -145,7 +145,7 @@ func TestASoundRunHasNoFaultButItsOpenOrders(t *testing.T) {
 	s := sound(t)
 	require.Equal(t, soundReport, s.report())
 	require.Equal(t, soundReport, s.report(), "a report changes nothing")
-	require.Equal(t, []Fault{{"open", 1, "orders neither paid nor closed"}}, s.report().Faults())
+	require.Equal(t, []Check{{"open", 1, "orders neither paid nor closed"}}, s.report().Faults())
 }
 
 func TestEachPlantedViolationIsReportedAndNothingElse(t *testing.T) {

@@ -50,24 +50,29 @@ type LateMS struct {
 	Max float64 `json:"max"`
 }
 
-// Fault is a figure that should be 0.
-type Fault struct {
+// Check is a figure that must be 0 after a finished run.
+type Check struct {
 	Name  string // as in the JSON
 	Count int64
 	Means string
 }
 
-// Faults lists the figures that should be 0 after a finished run and are not.
-func (r Report) Faults() []Fault {
-	return slices.DeleteFunc([]Fault{
+// Checks lists the figures that must be 0.
+func (r Report) Checks() []Check {
+	return []Check{
 		{"open", r.Open, "orders neither paid nor closed"},
 		{"stock_locked", r.StockLocked, "units still locked by orders that are not open"},
 		{"stock_missing", r.StockMissing, "units neither free, locked nor sold"},
 		{"coupons_frozen", r.CouponsFrozen, "coupons still frozen by orders that are not open"},
-		{"early", r.Early, "calls of the handler before expire_at"},
+		{"early", r.Early, "calls of the handler before the order expired"},
 		{"lost", r.Lost, "open orders of which Redis knows no task"},
-		{"duplicate_effects", r.DuplicateEffects, "effects that happened more than once"},
-	}, func(f Fault) bool { return f.Count == 0 })
+		{"duplicate_effects", r.DuplicateEffects, "units, coupons and refunds given back twice"},
+	}
+}
+
+// Faults lists the checks that fail.
+func (r Report) Faults() []Check {
+	return slices.DeleteFunc(r.Checks(), func(c Check) bool { return c.Count == 0 })
 }
 
 // Report judges what has happened so far. It may be called while the engine
