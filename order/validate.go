@@ -25,7 +25,7 @@ func (o Order) Validate() error {
 		f.Instant("ExpireAt", o.ExpireAt)
 	}
 	if len(o.Items) == 0 {
-		f.Add("Items", "empty", "give at least one line; an order without stock needs no close")
+		f.Add("Items", "empty", "give at least one line")
 	}
 	line := make(map[string]int, len(o.Items))
 	for i, it := range o.Items {

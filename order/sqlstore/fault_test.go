@@ -19,11 +19,11 @@ var (
 	errStopped  = errors.New("injected: stopped by another transaction")
 )
 
-// sqliteDialect takes errStopped for what a deadlock or a lock is in other
+// faultyDialect takes errStopped for what a deadlock or a lock is in other
 // databases.
-type sqliteDialect struct{ sqlite.Dialect }
+type faultyDialect struct{ sqlite.Dialect }
 
-func (d sqliteDialect) Retryable(err error) bool {
+func (d faultyDialect) Retryable(err error) bool {
 	return errors.Is(err, errStopped) || d.Dialect.Retryable(err)
 }
 
@@ -111,13 +111,13 @@ func at(k int, reached *atomic.Bool, do func(ctx context.Context, step string) e
 // applied makes the operation's shop, and has the tables before and after it.
 func (op operation) applied(t *testing.T) (s *shop, c *faultConnector, before, after []string) {
 	t.Helper()
-	twin, _ := setupFaulty(t, sqliteDialect{})
+	twin, _ := setupFaulty(t)
 	op.prepare(twin)
 	got, err := op.run(t.Context(), twin)
 	require.NoError(t, err)
 	require.Equal(t, op.want, got)
 
-	s, c = setupFaulty(t, sqliteDialect{})
+	s, c = setupFaulty(t)
 	op.prepare(s)
 	return s, c, dump(t, s.DB()), dump(t, twin.DB())
 }
@@ -230,7 +230,7 @@ func TestACtxThatEndsInTheMiddleAppliesAllOrNothing(t *testing.T) {
 
 func TestADatabaseThatStaysBusyIsGivenUp(t *testing.T) {
 	t.Parallel()
-	s, c := setupFaulty(t, sqliteDialect{})
+	s, c := setupFaulty(t)
 	s.create("o")
 	before := dump(t, s.DB())
 	var tries atomic.Int64

@@ -28,21 +28,22 @@ type faultConnector struct {
 	armed atomic.Pointer[faults]
 }
 
-func openFaulty(t testing.TB, path string) (*sql.DB, *faultConnector) {
-	t.Helper()
+func openFaulty(path string) (*sql.DB, *faultConnector, error) {
 	inner, err := sqlite.Connector(path, sqlite.Options{Sync: sqlite.SyncNormal})
-	require.NoError(t, err)
+	if err != nil {
+		return nil, nil, err
+	}
 	c := &faultConnector{Connector: inner}
-	db := sql.OpenDB(c)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	return db, c
+	return sql.OpenDB(c), c, nil
 }
 
 // setupFaulty is setup on a database whose steps can be made to fail.
-func setupFaulty(t testing.TB, d sqliteDialect) (*shop, *faultConnector) {
+func setupFaulty(t testing.TB) (*shop, *faultConnector) {
 	t.Helper()
-	db, c := openFaulty(t, filepath.Join(t.TempDir(), "orders.db"))
-	s := newShop(t, db, d)
+	db, c, err := openFaulty(filepath.Join(t.TempDir(), "orders.db"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	s := newShop(t, db, faultyDialect{})
 	s.fill()
 	s.checkAtEnd()
 	t.Cleanup(c.disarm) // before that

@@ -3,6 +3,7 @@ package sqlstore_test
 import (
 	"context"
 	"database/sql"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -15,7 +16,12 @@ import (
 	"github.com/orderwheel/orderwheel/order/sqlstore/sqlite"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if job := os.Getenv(childJob); job != "" {
+		os.Exit(child(job, os.Getenv(childPath)))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // The instants of the tests: orders are created at t0 and expire at due.
 var (

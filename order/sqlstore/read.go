@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/orderwheel/orderwheel/order"
 	"github.com/orderwheel/orderwheel/order/internal/check"
@@ -15,7 +14,12 @@ import (
 // Find reads an order and its state; its items are in the order of sku.
 // order.ErrUnknownOrder is returned when there is none.
 func (s *Store) Find(ctx context.Context, orderNo string) (order.Order, order.Status, error) {
-	o, status, err := s.find(ctx, orderNo)
+	var o order.Order
+	var status order.Status
+	err := s.retry(ctx, func() (err error) {
+		o, status, err = s.find(ctx, orderNo)
+		return err
+	})
 	if err != nil {
 		return order.Order{}, "", fmt.Errorf("find order %q: %w", orderNo, err)
 	}
@@ -75,66 +79,32 @@ func (s *Store) Unpaid(ctx context.Context, after string, limit int) (ids []stri
 	if err := f.Err(order.ErrInvalid); err != nil {
 		return nil, nil, fmt.Errorf("unpaid orders: %w", err)
 	}
+	err = s.retry(ctx, func() (err error) {
+		ids, dueMS, err = s.unpaid(ctx, after, limit)
+		return err
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("unpaid orders after %q: %w", after, err)
+	}
+	return ids, dueMS, nil
+}
+
+func (s *Store) unpaid(ctx context.Context, after string, limit int) (ids []string, dueMS []int64, err error) {
 	rows, err := s.db.QueryContext(ctx, s.dialect.Rebind(`
 		SELECT order_no, expire_at FROM orders
 		WHERE status = 'unpaid' AND expire_at IS NOT NULL AND order_no > ?
 		ORDER BY order_no LIMIT ?`), after, limit)
 	if err != nil {
-		return nil, nil, fmt.Errorf("unpaid orders after %q: %w", after, err)
+		return nil, nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var id string
 		var ms int64
 		if err := rows.Scan(&id, &ms); err != nil {
-			return nil, nil, fmt.Errorf("unpaid orders after %q: %w", after, err)
+			return nil, nil, err
 		}
 		ids, dueMS = append(ids, id), append(dueMS, ms)
 	}
-	if err := rows.Err(); err != nil {
-		return nil, nil, fmt.Errorf("unpaid orders after %q: %w", after, err)
-	}
-	return ids, dueMS, nil
-}
-
-// Extend moves the expire_at of an unpaid order, rounded up to the millisecond; earlier is allowed. Call it before
-// the engine's Schedule with the same instant: a close that comes in between finds the order not yet due. After
-// order.ErrUnknownOutcome call it again.
-//
-// Errors: order.ErrUnknownOrder, order.ErrNotUnpaid (it was paid or closed before), order.ErrInvalid, order.ErrBusy.
-func (s *Store) Extend(ctx context.Context, orderNo string, expireAt time.Time) error {
-	var f check.Faults
-	f.Instant("expireAt", expireAt)
-	if err := f.Err(order.ErrInvalid); err != nil {
-		return fmt.Errorf("extend order %q: %w", orderNo, err)
-	}
-	err := s.write(ctx, func(t *tx) error { return t.extend(orderNo, order.CeilMS(expireAt)) })
-	if err != nil {
-		return fmt.Errorf("extend order %q: %w", orderNo, err)
-	}
-	return nil
-}
-
-func (t *tx) extend(orderNo string, expireMS int64) error {
-	n, err := t.exec(`
-		UPDATE orders SET expire_at = ?
-		WHERE order_no = ? AND status = 'unpaid' AND (expire_at IS NULL OR expire_at <> ?)`,
-		expireMS, orderNo, expireMS)
-	if err != nil || n > 0 {
-		return err
-	}
-	var status order.Status
-	var have sql.NullInt64
-	known, err := t.get(`SELECT status, expire_at FROM orders WHERE order_no = ?`, []any{orderNo}, &status, &have)
-	switch {
-	case err != nil:
-		return err
-	case !known:
-		return order.ErrUnknownOrder
-	case status != order.Unpaid:
-		return fmt.Errorf("%w: it is %s", order.ErrNotUnpaid, status)
-	case !have.Valid || have.Int64 != expireMS:
-		return errMoved
-	}
-	return nil // it stands there already
+	return ids, dueMS, rows.Err()
 }

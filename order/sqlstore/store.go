@@ -68,11 +68,17 @@ func (s *Store) CreateSchema(ctx context.Context) error {
 var errMoved = errors.New("changed by another transaction")
 
 // write runs fn in one transaction and commits it. When fn fails, or ctx ends before the commit, nothing is applied.
-// Transactions stopped by others run again, fn included, until ctx ends or maxAttempts were made.
+// Transactions stopped by others run again, fn included.
 func (s *Store) write(ctx context.Context, fn func(*tx) error) error {
+	return s.retry(ctx, func() error { return s.writeOnce(ctx, fn) })
+}
+
+// retry runs try until it is not stopped by others, ctx ends, or maxAttempts were
+// made.
+func (s *Store) retry(ctx context.Context, try func() error) error {
 	pause := firstPause
 	for attempt := 1; ; attempt++ {
-		err := s.writeOnce(ctx, fn)
+		err := try()
 		if err == nil || !errors.Is(err, errMoved) && !s.dialect.Retryable(err) {
 			return err
 		}

@@ -6,13 +6,16 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/url"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"modernc.org/sqlite"
 
 	"github.com/orderwheel/orderwheel/order"
+	"github.com/orderwheel/orderwheel/order/internal/check"
 )
 
 // Sync says what a commit waits for.
@@ -64,21 +67,40 @@ func OpenWith(ctx context.Context, path string, o Options) (*sql.DB, error) {
 	db := sql.OpenDB(c)
 	db.SetMaxOpenConns(maxConns)
 	db.SetMaxIdleConns(maxConns)
-	if err := db.PingContext(ctx); err != nil {
+	if err := ping(ctx, db); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
 	}
 	return db, nil
 }
 
+// ping makes the first connection. The switch of a new file to WAL needs it alone, and SQLite does not wait for that: processes that
+// open it at the same moment try again, some 5 s at most.
+func ping(ctx context.Context, db *sql.DB) error {
+	for attempt := 1; ; attempt++ {
+		err := db.PingContext(ctx)
+		if err == nil || attempt == 100 || !(Dialect{}).Retryable(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		case <-time.After(rand.N(100 * time.Millisecond)):
+		}
+	}
+}
+
 // Connector makes the connections of OpenWith, for programs that wrap them (tracing, fault injection) before sql.OpenDB.
 func Connector(path string, o Options) (driver.Connector, error) {
+	var f check.Faults
 	if path == "" || path == ":memory:" {
-		return nil, fmt.Errorf("%w: path is %q: name a file; every connection to a database in memory has one of its own",
-			order.ErrInvalid, path)
+		f.Add("path", check.Quote(path), "name a file; every connection to a database in memory has one of its own")
 	}
-	sync := "FULL"
-	if o.Sync == SyncNormal {
-		sync = "NORMAL"
+	sync, known := map[Sync]string{SyncFull: "FULL", SyncNormal: "NORMAL"}[o.Sync]
+	if !known {
+		f.Add("Options.Sync", int(o.Sync), "give SyncFull or SyncNormal")
+	}
+	if err := f.Err(order.ErrInvalid); err != nil {
+		return nil, fmt.Errorf("open a SQLite file: %w", err)
 	}
 	q := url.Values{
 		"_busy_timeout": {busyTimeoutMS},
