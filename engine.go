@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -209,7 +208,10 @@ func (e *Engine) Schedule(ctx context.Context, id string, at time.Time) error {
 	if r == nil {
 		return fmt.Errorf("schedule %q: %w", id, ErrClosed)
 	}
-	dueMS := ceilMS(at)
+	dueMS, err := dueMS(at)
+	if err != nil {
+		return fmt.Errorf("orderwheel: schedule %q: %w", id, err)
+	}
 	unlock, err := e.users.lock(ctx, id)
 	if err != nil {
 		return fmt.Errorf("orderwheel: schedule %q: waiting for another call on it: %w", id, err)
@@ -258,14 +260,12 @@ func (e *Engine) Now(ctx context.Context) (time.Time, error) {
 	return time.UnixMicro(s.StoreUS), nil
 }
 
-// ceilMS rounds up to a millisecond, so that nothing is early. What int64 milliseconds cannot tell apart from a valid time
-// stays invalid.
-func ceilMS(t time.Time) int64 {
-	switch y := t.Year(); {
-	case y < 1970:
-		return -1
-	case y > 9999:
-		return math.MaxInt64
+// dueMS rounds up to a millisecond, so that nothing is early.
+func dueMS(at time.Time) (int64, error) {
+	if y := at.UTC().Year(); y >= 1970 && y <= 9999 {
+		if ms := at.Add(time.Millisecond - time.Nanosecond).UnixMilli(); ms <= persist.MaxDueMS {
+			return ms, nil
+		}
 	}
-	return t.Add(time.Millisecond - time.Nanosecond).UnixMilli()
+	return 0, fmt.Errorf("%w: at is %v: use an instant from 1970 to the end of 9999", persist.ErrInvalid, at)
 }

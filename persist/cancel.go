@@ -15,9 +15,19 @@ import (
 //     answer is lost on the way and the call repeats itself, a task that the
 //     lost copy cancelled is NotFound too.
 //
+// ErrInvalid: an ID is not 1 to MaxIDLen bytes; nothing was asked.
 // With an error the outcomes of the chunks (of MaxBatch) answered before it are
 // returned.
 func (r *Redis) Cancel(ctx context.Context, ids []string) ([]CancelOutcome, error) {
+	var bad faults
+	for i, id := range ids {
+		if bad.add(checkID(i, id)); bad.full() {
+			break
+		}
+	}
+	if err := bad.err(); err != nil {
+		return nil, err
+	}
 	outcomes := make([]CancelOutcome, 0, len(ids))
 	for chunk := range slices.Chunk(ids, MaxBatch) {
 		rp, err := r.run(ctx, cancelScript, anys(chunk)...)

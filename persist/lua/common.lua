@@ -16,15 +16,23 @@ local function digits(ms)
   return string.format('%.0f', ms)
 end
 
--- Reads a score or a time. Ours are whole and in range; what somebody wrote by
--- hand is rounded up, so that nothing fires early, and brought into range.
--- Redis may write a score as 1e+14, which tonumber reads.
-local function to_ms(s)
-  local ms = tonumber(s)
-  if not ms then -- an infinity, where tonumber does not read it
-    ms = string.sub(s, 1, 1) == '-' and 0 or MAX_MS
+-- Reads a score as the server writes it: 4000000000000, or shorter, 4e+12. Not
+-- every Lua reads the latter (that of miniredis does not), so it is spelled out,
+-- digit by digit: a multiplication would round.
+local function to_number(s)
+  local n = tonumber(s)
+  if n then return n end
+  local sign, whole, part, exp = string.match(s, '^(%-?)(%d+)%.?(%d*)[eE]%+?(%d+)$')
+  if whole and #part <= tonumber(exp) and tonumber(exp) < 309 then
+    return tonumber(sign .. whole .. part .. string.rep('0', tonumber(exp) - #part))
   end
-  return math.max(0, math.min(math.ceil(ms), MAX_MS))
+  return string.sub(s, 1, 1) == '-' and -math.huge or math.huge -- an infinity, or beyond any time
+end
+
+-- Reads a score or a time as ms. Ours are whole and in range; what somebody wrote
+-- by hand is rounded up, so that nothing fires early, and brought into range.
+local function to_ms(s)
+  return math.max(0, math.min(math.ceil(to_number(s)), MAX_MS))
 end
 
 -- The store's clock: TIME as it is, seconds and microseconds, and floored to ms.

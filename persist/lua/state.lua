@@ -81,7 +81,7 @@ local function fetch(ids)
     fresh(t, due[i] and to_ms(due[i]) or nil)
     t.lease = lease[i] and to_ms(lease[i]) or nil
     if record[i] then decode(t, record[i]) end
-    t.was_due, t.was_lease = due[i] and tonumber(due[i]), lease[i] and tonumber(lease[i])
+    t.was_due, t.was_lease = due[i] and to_number(due[i]), lease[i] and to_number(lease[i])
     t.was_record = record[i]
     heal(t)
   end
