@@ -17,6 +17,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
+
+	"github.com/orderwheel/orderwheel/examples/internal/show"
 )
 
 // The exit statuses.
@@ -99,11 +101,11 @@ func trade(ctx context.Context, o options, carts []cart, stdout, stderr io.Write
 	if interrupted {
 		fmt.Fprintln(stderr, "quickstart: interrupted; the figures so far:")
 	}
-	show := printTable
+	print := show.Table
 	if o.json {
-		show = printJSON
+		print = show.JSON
 	}
-	err = errors.Join(runErr, settleErr, show(stdout, report))
+	err = errors.Join(runErr, settleErr, print(stdout, report))
 	switch {
 	case interrupted:
 		return exitInterrupted, err
@@ -137,7 +139,7 @@ func (s *shop) simulate(ctx context.Context, sim *simulation, o options, stderr 
 		from = "orders of " + o.orders
 	}
 	fmt.Fprintf(stderr, "%s %s over %v; each has %v to pay (%v at speed %v)\n",
-		comma(int64(len(sim.carts))), from, o.spread, sim.timeToPay, o.timeout, o.speed)
+		show.Comma(int64(len(sim.carts))), from, o.spread, sim.timeToPay, o.timeout, o.speed)
 	defer showProgress(stderr, sim.tally)()
 	return sim.run(ctx)
 }

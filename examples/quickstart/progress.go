@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/orderwheel/orderwheel/examples/internal/show"
 )
 
 // tally is how far a run is, in orders.
@@ -14,7 +16,7 @@ type tally struct{ total, created, paid, closed int64 }
 
 func (t tally) String() string {
 	return fmt.Sprintf("%s of %s orders created, %s paid, %s closed, %s open",
-		comma(t.created), comma(t.total), comma(t.paid), comma(t.closed), comma(t.created-t.paid-t.closed))
+		show.Comma(t.created), show.Comma(t.total), show.Comma(t.paid), show.Comma(t.closed), show.Comma(t.created-t.paid-t.closed))
 }
 
 // progress shows how far a run is: as a bar where w is a terminal, else as a
@@ -30,15 +32,15 @@ type progress struct {
 // empty line of a terminal.
 func showProgress(w io.Writer, count func(context.Context) (tally, error)) (end func()) {
 	p := &progress{w: w, count: count, start: time.Now()}
-	every, show := time.Second, p.line
+	every, draw := time.Second, p.line
 	if isTerminal(w) {
-		every, show = 100*time.Millisecond, p.bar
+		every, draw = 100*time.Millisecond, p.bar
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		p.run(ctx, every, show)
+		p.run(ctx, every, draw)
 	}()
 	return func() {
 		stop()
@@ -46,14 +48,14 @@ func showProgress(w io.Writer, count func(context.Context) (tally, error)) (end 
 	}
 }
 
-func (p *progress) run(ctx context.Context, every time.Duration, show func(tally)) {
+func (p *progress) run(ctx context.Context, every time.Duration, draw func(tally)) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
 			if t, err := p.count(ctx); err == nil { // else the run will say it
-				show(t)
+				draw(t)
 			}
 		case <-ctx.Done():
 			if p.width > 0 {

@@ -1,4 +1,5 @@
-package main
+// Package show prints what the audit found.
+package show
 
 import (
 	"encoding/json"
@@ -10,16 +11,16 @@ import (
 	"github.com/orderwheel/orderwheel/examples/internal/audit"
 )
 
-// printJSON prints the report as one line.
-func printJSON(w io.Writer, r audit.Report) error {
+// JSON prints the report as one object on one line.
+func JSON(w io.Writer, r audit.Report) error {
 	return json.NewEncoder(w).Encode(r)
 }
 
-// printTable prints the report for people.
-func printTable(w io.Writer, r audit.Report) error {
+// Table prints the report for people.
+func Table(w io.Writer, r audit.Report) error {
 	var table strings.Builder
 	row := func(name string, n int64, note string) {
-		line := fmt.Sprintf("%-19s %9s   %s", name, comma(n), note)
+		line := fmt.Sprintf("%-19s %9s   %s", name, Comma(n), note)
 		table.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	row("orders", r.Orders, "")
@@ -27,7 +28,7 @@ func printTable(w io.Writer, r audit.Report) error {
 	row("closed", r.Closed, fmt.Sprintf("late by %.1f ms (p50), %.1f ms (p99), %.1f ms (max)", r.LateMS.P50, r.LateMS.P99, r.LateMS.Max))
 	row("refunds", r.Refunds, "payments of orders that were closed")
 	row("fired", r.By.Wheel+r.By.Sweep+r.By.Recovery, fmt.Sprintf("wheel %s, sweep %s, recovery %s",
-		comma(r.By.Wheel), comma(r.By.Sweep), comma(r.By.Recovery)))
+		Comma(r.By.Wheel), Comma(r.By.Sweep), Comma(r.By.Recovery)))
 	table.WriteString("\nmust be 0\n")
 	for _, c := range r.Checks() {
 		note := c.Means
@@ -40,8 +41,8 @@ func printTable(w io.Writer, r audit.Report) error {
 	return err
 }
 
-// comma writes a number with its thousands apart: 1,234,567.
-func comma(n int64) string {
+// Comma writes a number with its thousands apart: 1,234,567.
+func Comma(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	sign := ""
 	if s[0] == '-' {

@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"strings"
@@ -18,7 +18,7 @@ var sample = audit.Report{
 func TestTheReportIsOneObjectOnOneLine(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	require.NoError(t, printJSON(&out, sample))
+	require.NoError(t, JSON(&out, sample))
 	require.Equal(t, `{"orders":3000,"paid":1700,"closed":1299,"open":1,"refunds":12,`+
 		`"stock_locked":0,"stock_missing":0,"coupons_frozen":0,"early":0,"lost":1,"duplicate_effects":1234567,`+
 		`"by":{"wheel":1290,"sweep":7,"recovery":2},"late_ms":{"p50":0.812,"p99":3.5,"max":12}}`+"\n", out.String())
@@ -27,7 +27,7 @@ func TestTheReportIsOneObjectOnOneLine(t *testing.T) {
 func TestTheTableShowsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	require.NoError(t, printTable(&out, sample))
+	require.NoError(t, Table(&out, sample))
 	require.Equal(t, `orders                  3,000
 paid                    1,700
 closed                  1,299   late by 0.8 ms (p50), 3.5 ms (p99), 12.0 ms (max)
@@ -48,6 +48,6 @@ must be 0
 func TestThousandsAreApart(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1000: "-1,000", -100: "-100", 1234567: "1,234,567"} {
-		require.Equal(t, want, comma(n))
+		require.Equal(t, want, Comma(n))
 	}
 }
