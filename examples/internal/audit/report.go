@@ -196,9 +196,11 @@ func readCoupons(ctx context.Context, tx *sql.Tx, r *Report) error {
 		SELECT
 			(SELECT count(*) FROM user_coupons AS c WHERE c.status = 'frozen' AND NOT EXISTS (
 				SELECT 1 FROM orders AS o WHERE o.order_no = c.order_no AND o.status = 'unpaid')),
-			(SELECT coalesce(sum(max(0, u.times - (
-				SELECT count(*) FROM orders AS o WHERE o.coupon_id = u.coupon_id AND o.status = 'closed'))), 0)
-			FROM (SELECT coupon_id, count(*) AS times FROM audit_unfreezes GROUP BY coupon_id) AS u)`).
+			(SELECT coalesce(sum(max(0, u.times - coalesce(c.times, 0))), 0)
+			FROM (SELECT coupon_id, count(*) AS times FROM audit_unfreezes GROUP BY coupon_id) AS u
+			LEFT JOIN (
+				SELECT coupon_id, count(*) AS times FROM orders WHERE status = 'closed' AND coupon_id IS NOT NULL GROUP BY coupon_id
+			) AS c USING (coupon_id))`).
 		Scan(&r.CouponsFrozen, &twice)
 	r.DuplicateEffects += twice
 	return err
