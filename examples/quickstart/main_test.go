@@ -5,14 +5,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,38 +19,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/orderwheel/orderwheel/examples/internal/audit"
+	"github.com/orderwheel/orderwheel/examples/internal/built"
 	"github.com/orderwheel/orderwheel/internal/redistest"
 )
 
 // The tests of this file run the built program, as its users do.
 
-var build = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "quickstart-test-")
-	if err != nil {
-		return "", err
-	}
-	program := filepath.Join(dir, "quickstart")
-	out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return program, nil
-})
-
-func TestMain(m *testing.M) {
-	status := m.Run()
-	if program, err := build(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(program))
-	}
-	os.Exit(status)
-}
+func TestMain(m *testing.M) { os.Exit(built.Run(m)) }
 
 // quickstart prepares a run of the program with a folder of its own for temporary
 // files, which must be empty in the end.
 func quickstart(t *testing.T, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	t.Helper()
-	program, err := build()
-	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // a hang
 	t.Cleanup(cancel)
 	temp := t.TempDir()
@@ -61,7 +39,7 @@ func quickstart(t *testing.T, args ...string) (cmd *exec.Cmd, stdout, stderr *by
 		require.NoError(t, err)
 		require.Empty(t, left, "temporary files are left")
 	})
-	cmd = exec.CommandContext(ctx, program, args...)
+	cmd = exec.CommandContext(ctx, built.Program(t), args...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
 	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
