@@ -7,7 +7,7 @@ GOTEST    ?= go test
 BENCH     ?= .
 BENCHTIME ?= 1s
 FUZZTIME  ?= 30s
-DRILL     ?= -orders 10000 -rounds 5
+DRILL     ?= -orders 10000 -kills 10 -rounds 5
 
 # Nested modules with tests of their own.
 NESTED := $(patsubst %/go.mod,%,$(wildcard bench/*/go.mod))
