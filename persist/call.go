@@ -27,7 +27,8 @@ func (once) NoRetry() bool { return true }
 func (r *Redis) run(ctx context.Context, s *script, args ...any) (reply, error) {
 	resent := false // an earlier copy may have been applied
 	a, err := r.repeat(ctx, s.name, s.writes, func() answer {
-		a := r.try(ctx, func() answer { return r.eval(ctx, s, resent, args) })
+		again := resent // an attempt that is left alone reads it later
+		a := r.try(ctx, func() answer { return r.eval(ctx, s, again, args) })
 		resent = resent || a.cut || mayHaveRun(a.err)
 		return a
 	})
