@@ -13,16 +13,18 @@ import (
 // reasonTimeout is the close_reason of an order that was not paid in time.
 const reasonTimeout = "timeout"
 
-// Close closes an order that is unpaid and expires at now or before, and gives its stock and its coupon back, in one
-// transaction. For any other order it changes nothing and says why: paid, closed already, not yet due, unknown. These
-// answers are no errors. now is the engine's clock (Task.Now), rounded down to the millisecond; it becomes closed_at.
+// Close closes an order that is unpaid and expires at now or before, and gives its stock and its
+// coupon back, in one transaction. For any other order it changes nothing and says why: paid,
+// closed already, not yet due, unknown. These answers are no errors. now is the engine's clock
+// (Task.Now), rounded down to the millisecond; it becomes closed_at.
 //
-// Close is safe to repeat and to run many times at once: one call closes, the
-// others answer order.ClosedAlready.
+// Close is safe to repeat and to run many times at once: one call closes, the others answer
+// order.ClosedAlready.
 //
-// Errors: order.ErrInconsistency when the stock or the coupon is not as the order left it, with the figures;
-// order.ErrBusy; order.ErrUnknownOutcome; order.ErrInvalid for an impossible
-// now. After every one but ErrUnknownOutcome nothing is applied, and after every one Close may be called again.
+// Errors: order.ErrInconsistency when the stock or the coupon is not as the order left it, with the
+// figures; order.ErrBusy; order.ErrUnknownOutcome; order.ErrInvalid for an impossible now. After
+// every one but ErrUnknownOutcome nothing is applied, and after every one Close may be called
+// again.
 func (s *Store) Close(ctx context.Context, orderNo string, now time.Time) (order.Result, error) {
 	var f check.Faults
 	f.Instant("now", now)
@@ -40,8 +42,8 @@ func (s *Store) Close(ctx context.Context, orderNo string, now time.Time) (order
 	return res, nil
 }
 
-// close is the transaction of the package comment. Its first statement decides; what follows happens only to the one call
-// whose statement changed the row.
+// close is the transaction of the package comment. Its first statement decides; what follows
+// happens only to the one call whose statement changed the row.
 func (t *tx) close(orderNo string, nowMS int64) (order.Result, error) {
 	n, err := t.exec(`
 		UPDATE orders SET status = 'closed', close_reason = ?, closed_at = ?

@@ -10,8 +10,9 @@ import (
 	"github.com/orderwheel/orderwheel/order/internal/check"
 )
 
-// AddCoupon gives a user an unused coupon that may be put on an order before expireAt (rounded up to the
-// millisecond). order.ErrDuplicate is returned when the id exists, order.ErrInvalid for unfit arguments.
+// AddCoupon gives a user an unused coupon that may be put on an order before expireAt (rounded up
+// to the millisecond). order.ErrDuplicate is returned when the id exists, order.ErrInvalid for
+// unfit arguments.
 func (s *Store) AddCoupon(ctx context.Context, couponID, userID string, expireAt time.Time) error {
 	var f check.Faults
 	f.ID("couponID", couponID)
@@ -34,8 +35,7 @@ func (s *Store) AddCoupon(ctx context.Context, couponID, userID string, expireAt
 	return nil
 }
 
-// freezeCoupon reserves a coupon for an order; order.ErrCoupon says why it
-// cannot be.
+// freezeCoupon reserves a coupon for an order; order.ErrCoupon says why it cannot be.
 func (t *tx) freezeCoupon(o order.Order, nowMS int64) error {
 	n, err := t.exec(`
 		UPDATE user_coupons SET status = 'frozen', order_no = ?
@@ -61,8 +61,8 @@ func (t *tx) freezeCoupon(o order.Order, nowMS int64) error {
 	return fmt.Errorf("%w: coupon %q of user %q: %s", order.ErrCoupon, o.CouponID, o.UserID, why)
 }
 
-// unfreezeCoupon gives the coupon of a closed order back: unused, or expired
-// where its own validity is over.
+// unfreezeCoupon gives the coupon of a closed order back: unused, or expired where its own validity
+// is over.
 func (t *tx) unfreezeCoupon(couponID, orderNo string, nowMS int64) error {
 	return t.settleCoupon(couponID, orderNo, `
 		UPDATE user_coupons SET status = CASE WHEN expire_at <= ? THEN 'expired' ELSE 'unused' END, order_no = NULL

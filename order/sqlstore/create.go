@@ -10,13 +10,14 @@ import (
 	"github.com/orderwheel/orderwheel/order/internal/check"
 )
 
-// Create places an order: unpaid, its stock locked, its coupon frozen, in one transaction. expire_at is rounded
-// up to the millisecond. now is the time of creation, by which the coupon must
+// Create places an order: unpaid, its stock locked, its coupon frozen, in one transaction.
+// expire_at is rounded up to the millisecond. now is the time of creation, by which the coupon must
 // be valid. Schedule the order with the engine when Create has returned nil.
 //
-// Errors: order.ErrInvalid (every fault at once), order.ErrDuplicate, order.ErrOutOfStock (names the sku and
-// what is left), order.ErrCoupon (says why), order.ErrBusy, and order.ErrUnknownOutcome: call again with the same
-// order, and nil or order.ErrDuplicate both mean that it stands.
+// Errors: order.ErrInvalid (every fault at once), order.ErrDuplicate, order.ErrOutOfStock (names
+// the sku and what is left), order.ErrCoupon (says why), order.ErrBusy, and
+// order.ErrUnknownOutcome: call again with the same order, and nil or order.ErrDuplicate both mean
+// that it stands.
 func (s *Store) Create(ctx context.Context, o order.Order, now time.Time) error {
 	if err := o.Validate(); err != nil {
 		return fmt.Errorf("create order %s: %w", check.Quote(o.No), err)

@@ -39,8 +39,8 @@ type shop struct {
 	initial map[string]int64 // units added, by sku
 }
 
-// setup makes a shop with 100 units each of sku a and b, and the coupon c1 of user u, valid for a day. The invariants are checked when the
-// test ends.
+// setup makes a shop with 100 units each of sku a and b, and the coupon c1 of user u, valid for a
+// day. The invariants are checked when the test ends.
 func setup(t testing.TB) *shop {
 	t.Helper()
 	s := unchecked(t)
@@ -88,8 +88,9 @@ func (s *shop) addStock(sku string, n int64) {
 	s.initial[sku] += n
 }
 
-// createMany places n orders in a few statements, as newOrder has them, numbered prefix + 00000 and so on, with just enough
-// stock; every other has a coupon of its own, "c-" and its number, valid a millisecond longer.
+// createMany places n orders in a few statements, as newOrder has them, numbered prefix + 00000 and
+// so on, with just enough stock; every other has a coupon of its own, "c-" and its number, valid a
+// millisecond longer.
 func (s *shop) createMany(prefix string, n int) (nos []string) {
 	s.t.Helper()
 	s.addStock("a", 2*int64(n))

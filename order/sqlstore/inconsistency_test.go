@@ -8,8 +8,8 @@ import (
 	"github.com/orderwheel/orderwheel/order"
 )
 
-// Something outside the store spoiled the tables: close and pay apply nothing
-// and say what they found.
+// Something outside the store spoiled the tables: close and pay apply nothing and say what they
+// found.
 func TestASpoiledOrderIsLeftAloneAndNamed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -99,8 +99,8 @@ func childAll(s *sqlstore.Store) {
 	wg.Wait()
 }
 
-// killed runs a child and kills it (kill -9) when enough says so of a line of its, or when it is done. It returns
-// the lines up to then.
+// killed runs a child and kills it (kill -9) when enough says so of a line of its, or when it is
+// done. It returns the lines up to then.
 func killed(t *testing.T, path, job string, enough func(line string) bool) (lines []string, done bool) {
 	t.Helper()
 	exe, err := os.Executable()

@@ -19,8 +19,7 @@ import (
 	"github.com/orderwheel/orderwheel/order/sqlstore/sqlite"
 )
 
-// races is how many orders a race test has: all of them where ORDERWHEEL_LONG
-// is set.
+// races is how many orders a race test has: all of them where ORDERWHEEL_LONG is set.
 func races() int {
 	if os.Getenv("ORDERWHEEL_LONG") != "" {
 		return 10_000
@@ -90,8 +89,8 @@ func TestScanAndDelayMessageBothCloseAndTheStockComesBackOnce(t *testing.T) {
 	require.Equal(t, len(nos)/2, stores[0].count(`SELECT COUNT(*) FROM user_coupons WHERE status = 'unused'`))
 }
 
-// Two payments, one of them told twice, two closes and sometimes an extension of each order, a few orders at a time, in any order.
-// Exactly one wins; the invariants hold the rest.
+// Two payments, one of them told twice, two closes and sometimes an extension of each order, a few
+// orders at a time, in any order. Exactly one wins; the invariants hold the rest.
 func TestPayAndCloseRaceAndExactlyOneWins(t *testing.T) {
 	t.Parallel()
 	const together = 25
@@ -199,8 +198,7 @@ func (r *race) judge(no string) (winner string) {
 	return ""
 }
 
-// Buyers of the last units: none is sold twice, and what is closed is sold
-// again.
+// Buyers of the last units: none is sold twice, and what is closed is sold again.
 func TestBuyersRaceForTheLastUnits(t *testing.T) {
 	t.Parallel()
 	stores, _ := setupRace(t, 1)
