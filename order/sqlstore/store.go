@@ -85,20 +85,20 @@ func (s *Store) retry(ctx context.Context, try func() error) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w, while the database was busy: %w", context.Cause(ctx), err)
+			return fmt.Errorf("%w, while the database was busy: %w", ctx.Err(), err)
 		case <-time.After(rand.N(pause)):
 		}
 		pause = min(2*pause, maxPause)
 	}
 }
 
-func (s *Store) writeOnce(ctx context.Context, fn func(*tx) error) (err error) {
+func (s *Store) writeOnce(ctx context.Context, fn func(*tx) error) error {
 	if s.writer != nil {
 		select {
 		case s.writer <- struct{}{}:
 			defer func() { <-s.writer }()
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return ctx.Err()
 		}
 	}
 	sqlTx, err := s.db.BeginTx(ctx, nil)
@@ -113,14 +113,14 @@ func (s *Store) writeOnce(ctx context.Context, fn func(*tx) error) (err error) {
 		return err
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return ctx.Err()
 	}
 	if err := sqlTx.Commit(); err != nil {
 		switch {
 		case s.dialect.Retryable(err):
 			return err
 		case errors.Is(err, sql.ErrTxDone): // ctx ended just now, and database/sql rolled back
-			return context.Cause(ctx)
+			return ctx.Err()
 		}
 		return fmt.Errorf("%w: commit: %w", order.ErrUnknownOutcome, err)
 	}

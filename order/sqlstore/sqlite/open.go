@@ -85,7 +85,7 @@ func ping(ctx context.Context, db *sql.DB) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+			return fmt.Errorf("%w: %w", ctx.Err(), err)
 		case <-time.After(rand.N(100 * time.Millisecond)):
 		}
 	}
