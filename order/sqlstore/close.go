@@ -55,21 +55,25 @@ func (t *tx) close(orderNo string, nowMS int64) (order.Result, error) {
 	if n == 0 {
 		return t.whyNotClosed(orderNo, nowMS)
 	}
-	var couponID sql.NullString
-	if _, err := t.get(`SELECT coupon_id FROM orders WHERE order_no = ?`, []any{orderNo}, &couponID); err != nil {
-		return order.Result{}, err
-	}
 	if err := t.settleStock(releaseStock, orderNo, nowMS); err != nil {
 		return order.Result{}, err
 	}
-	if couponID.Valid {
-		if err := t.unfreezeCoupon(couponID.String, orderNo, nowMS); err != nil {
-			return order.Result{}, err
-		}
+	if err := t.unfreezeCoupon(orderNo, nowMS); err != nil {
+		return order.Result{}, err
 	}
-	_, err = t.exec(`INSERT INTO close_log (order_no, result, reason, at) VALUES (?, 'closed', ?, ?)`,
+	if err := t.logClose(orderNo, nowMS); err != nil {
+		return order.Result{}, err
+	}
+	return order.Result{Outcome: order.ClosedNow}, nil
+}
+
+func (t *tx) logClose(orderNo string, nowMS int64) error {
+	_, err := t.exec(`INSERT INTO close_log (order_no, result, reason, at) VALUES (?, 'closed', ?, ?)`,
 		orderNo, reasonTimeout, nowMS)
-	return order.Result{Outcome: order.ClosedNow}, err
+	if err != nil && t.dialect.Duplicate(err) {
+		return fmt.Errorf("%w: order %q is unpaid, but the close_log has its close: %w", order.ErrInconsistency, orderNo, err)
+	}
+	return err
 }
 
 func (t *tx) whyNotClosed(orderNo string, nowMS int64) (order.Result, error) {

@@ -56,14 +56,16 @@ func (t *tx) create(o order.Order, nowMS int64) error {
 }
 
 func (t *tx) createItem(orderNo string, it order.Item, nowMS int64) error {
-	moved, known, have, err := t.move(lockStock, orderNo, it, nowMS)
+	short, err := t.move(lockStock, orderNo, it, nowMS)
 	switch {
 	case err != nil:
 		return err
-	case !moved && !known:
+	case short != nil && !short.known:
 		return fmt.Errorf("%w: there is no sku %q", order.ErrOutOfStock, it.SKU)
-	case !moved:
-		return fmt.Errorf("%w: sku %q has %d, the order asks for %d", order.ErrOutOfStock, it.SKU, have, it.Quantity)
+	case short != nil && short.have >= it.Quantity:
+		return errMoved // it was delivered, or given back, between the two statements
+	case short != nil:
+		return fmt.Errorf("%w: sku %q has %d, the order asks for %d", order.ErrOutOfStock, it.SKU, short.have, it.Quantity)
 	}
 	_, err = t.exec(`INSERT INTO order_items (order_no, sku_id, quantity) VALUES (?, ?, ?)`, orderNo, it.SKU, it.Quantity)
 	return err

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
 	"github.com/orderwheel/orderwheel/order"
@@ -15,8 +14,9 @@ import (
 // changes nothing and gets its old answer (order.PaidAlready or order.Refunded). All in one
 // transaction.
 //
-// After an error nothing is recorded, but the money is there: the caller must not tell the payer's
-// bank that the payment was taken in. Pay may be called again after each of them.
+// After an error nothing is recorded (after order.ErrUnknownOutcome perhaps), but the money is
+// there: the caller must not tell the payment provider that it was taken in. Pay may be called
+// again after each of them.
 //   - order.ErrUnknownOrder: no such order.
 //   - order.ErrWrongAmount: the order is unpaid and asks for another amount, or the same payment
 //     was recorded with another. A partial or an excess payment is a decision of the application;
@@ -58,14 +58,8 @@ func (t *tx) pay(p order.Payment) (order.PayOutcome, error) {
 	if err := t.settleStock(sellStock, p.OrderNo, atMS); err != nil {
 		return 0, err
 	}
-	var couponID sql.NullString
-	if _, err := t.get(`SELECT coupon_id FROM orders WHERE order_no = ?`, []any{p.OrderNo}, &couponID); err != nil {
+	if err := t.useCoupon(p.OrderNo); err != nil {
 		return 0, err
-	}
-	if couponID.Valid {
-		if err := t.useCoupon(couponID.String, p.OrderNo); err != nil {
-			return 0, err
-		}
 	}
 	return order.PaidNow, nil
 }
