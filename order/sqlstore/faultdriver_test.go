@@ -14,15 +14,15 @@ import (
 	"github.com/orderwheel/orderwheel/order/sqlstore/sqlite"
 )
 
-// A step is one call of a transaction to the database driver: "begin", "exec
-// UPDATE orders", "query SELECT", "commit". before is called ahead of it, and an error keeps it from being executed;
-// after is called when it was executed, and an error takes the place of its answer.
+// A step is one call of a transaction to the database driver: "begin", "exec UPDATE orders", "query
+// SELECT", "commit". before is called ahead of it, and an error keeps it from being executed; after
+// is called when it was executed, and an error takes the place of its answer.
 type faults struct {
 	before, after func(ctx context.Context, step string) error
 }
 
-// faultConnector wraps the connections of the SQLite driver so that faults,
-// once armed, sees every step.
+// faultConnector wraps the connections of the SQLite driver so that faults, once armed, sees every
+// step.
 type faultConnector struct {
 	driver.Connector
 	armed atomic.Pointer[faults]
@@ -61,8 +61,7 @@ func (c *faultConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return &faultConn{sqliteConn: conn.(sqliteConn), c: c}, nil
 }
 
-// sqliteConn is what the driver's connections implement, all of which a
-// wrapper must pass on.
+// sqliteConn is what the driver's connections implement, all of which a wrapper must pass on.
 type sqliteConn interface {
 	driver.Conn
 	driver.ConnBeginTx
