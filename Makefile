@@ -1,0 +1,51 @@
+# What developers run is what CI runs. Any variable below can be set on the
+# command line: make bench BENCH=Schedule
+SHELL := /usr/bin/env bash -euo pipefail
+.DEFAULT_GOAL := help
+
+GOTEST    ?= go test
+BENCH     ?= .
+BENCHTIME ?= 1s
+FUZZTIME  ?= 30s
+DRILL     ?= -orders 10000 -rounds 5
+
+# Nested modules with tests of their own.
+NESTED := $(patsubst %/go.mod,%,$(wildcard bench/*/go.mod))
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: test
+test: servers ## run all tests under -race; as root, first install the servers that they need
+	ORDERWHEEL_REQUIRE_SERVERS=1 $(GOTEST) -race -timeout 20m ./... ./.ci/gotest
+	@for dir in $(NESTED); do go test -C $$dir -race ./...; done
+
+.PHONY: test-long
+test-long: servers ## run all tests at their full length
+	ORDERWHEEL_REQUIRE_SERVERS=1 ORDERWHEEL_LONG=1 $(GOTEST) -race -timeout 2h ./...
+	@for dir in $(NESTED); do ORDERWHEEL_LONG=1 go test -C $$dir -race -timeout 2h ./...; done
+
+.PHONY: lint
+lint: ## check the format, go vet, staticcheck, and that each go.mod is tidy
+	@out=$$(gofmt -l .); test -z "$$out" || { echo "not gofmt-ed:" $$out; exit 1; }
+	go vet ./... ./.ci/gotest
+	go tool -modfile=tools/go.mod staticcheck ./... ./.ci/gotest
+	@for dir in . tools $(NESTED); do echo "go mod tidy -diff # in $$dir"; (cd $$dir && go mod tidy -diff); done
+
+.PHONY: bench
+bench: ## run the benchmarks (BENCH: which, BENCHTIME: how long each)
+	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
+
+.PHONY: drill
+drill: servers ## kill -9 the engine at random, over and over, and audit what is left (DRILL: flags)
+	go run ./examples/drill $(DRILL)
+
+.PHONY: fuzz
+fuzz: ## run each fuzz target for FUZZTIME
+	@go test -list '^Fuzz' ./... | awk '/^Fuzz/ { f[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, f[i]; n = 0 }' | \
+	while read -r pkg target; do go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; done
+
+.PHONY: servers
+servers:
+	@.ci/servers

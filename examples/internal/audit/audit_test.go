@@ -1,0 +1,375 @@
+package audit
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/orderwheel/orderwheel/executor"
+	"github.com/orderwheel/orderwheel/order"
+	"github.com/orderwheel/orderwheel/order/sqlstore"
+	"github.com/orderwheel/orderwheel/order/sqlstore/sqlite"
+)
+
+const namespace = "audited"
+
+// shop is a small app under audit. Its engine is the test itself: it calls the
+// handler and moves the tasks.
+type shop struct {
+	*Audit
+	t     *testing.T
+	store *sqlstore.Store
+	db    *sql.DB
+	redis *redis.Client
+	close executor.Handler
+}
+
+func setup(t *testing.T) *shop {
+	t.Helper()
+	ctx := t.Context()
+	dir := t.TempDir()
+	db, err := sqlite.OpenWith(ctx, filepath.Join(dir, "orders.db"), sqlite.Options{Sync: sqlite.SyncNormal})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	store := sqlstore.New(db, sqlite.Dialect{})
+	require.NoError(t, store.CreateSchema(ctx))
+	require.NoError(t, store.AddStock(ctx, "apple", 100))
+	require.NoError(t, store.AddStock(ctx, "pear", 100))
+
+	rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
+	t.Cleanup(func() { require.NoError(t, rdb.Close()) })
+	a, err := Open(ctx, Config{DB: db, Redis: rdb, Namespace: namespace, Dir: dir})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, a.Close()) })
+	require.NoError(t, a.NoteStock(ctx))
+
+	closing := func(ctx context.Context, task executor.Task) error {
+		_, err := store.Close(ctx, task.ID, task.Now)
+		return err
+	}
+	return &shop{Audit: a, t: t, store: store, db: db, redis: rdb, close: a.Wrap(closing)}
+}
+
+// sound is a shop with an order in each state, and no fault: one paid and two closed with their coupons, money
+// that came late for a closed one, and one that is open.
+func sound(t *testing.T) *shop {
+	t.Helper()
+	s := setup(t)
+	past, future := time.Now().Add(-time.Second), time.Now().Add(time.Hour)
+	s.create("paid", future, "coupon-1")
+	s.pay("paid", order.PaidNow)
+	s.create("closed", past, "coupon-2")
+	s.fire("closed", executor.FromWheel)
+	s.create("late", past, "")
+	s.fire("late", executor.FromWheel)
+	s.pay("late", order.Refunded)
+	s.create("open", future, "coupon-3")
+	return s
+}
+
+// create places an order of 2 apples and 3 pears and, as the engine would,
+// its task.
+func (s *shop) create(orderNo string, expireAt time.Time, coupon string) {
+	s.t.Helper()
+	ctx := s.t.Context()
+	require.NoError(s.t, s.redis.ZAdd(ctx, "{"+namespace+":0}:due", redis.Z{Score: float64(expireAt.UnixMilli()), Member: orderNo}).Err())
+	if coupon != "" {
+		err := s.store.AddCoupon(ctx, coupon, "user", time.Now().Add(time.Hour))
+		if !errors.Is(err, order.ErrDuplicate) {
+			require.NoError(s.t, err)
+		}
+	}
+	require.NoError(s.t, s.store.Create(ctx, order.Order{
+		No: orderNo, UserID: "user", Amount: 500, CouponID: coupon, ExpireAt: expireAt,
+		Items: []order.Item{{SKU: "apple", Quantity: 2}, {SKU: "pear", Quantity: 3}},
+	}, time.Now()))
+}
+
+func (s *shop) pay(orderNo string, want order.PayOutcome) {
+	s.t.Helper()
+	outcome, err := s.store.Pay(s.t.Context(), order.Payment{ID: "payment of " + orderNo, OrderNo: orderNo, Amount: 500, At: time.Now()})
+	require.NoError(s.t, err)
+	require.Equal(s.t, want, outcome)
+	s.settle(orderNo)
+}
+
+func (s *shop) fire(orderNo string, from executor.Source) {
+	s.t.Helper()
+	s.call(orderNo, from)
+	s.settle(orderNo)
+}
+
+func (s *shop) call(orderNo string, from executor.Source) {
+	s.t.Helper()
+	require.NoError(s.t, s.close(s.t.Context(), executor.Task{ID: orderNo, Attempt: 1, Now: time.Now(), Source: from}))
+}
+
+// settle removes the order's task, as the engine would.
+func (s *shop) settle(orderNo string) {
+	s.t.Helper()
+	require.NoError(s.t, s.redis.ZRem(s.t.Context(), "{"+namespace+":0}:due", orderNo).Err())
+}
+
+// sql does what no correct program would.
+func (s *shop) sql(statements ...string) {
+	s.t.Helper()
+	for _, statement := range statements {
+		_, err := s.db.ExecContext(s.t.Context(), statement)
+		require.NoError(s.t, err, statement)
+	}
+}
+
+// report is the report but for its milliseconds.
+func (s *shop) report() Report {
+	s.t.Helper()
+	r, err := s.Report(s.t.Context())
+	require.NoError(s.t, err)
+	require.LessOrEqual(s.t, r.LateMS.P50, r.LateMS.Max)
+	r.LateMS = LateMS{}
+	return r
+}
+
+var soundReport = Report{Orders: 4, Paid: 1, Closed: 2, Open: 1, Refunds: 1, By: By{Wheel: 2}}
+
+func TestASoundRunHasNoFaultButItsOpenOrders(t *testing.T) {
+	t.Parallel()
+	s := sound(t)
+	require.Equal(t, soundReport, s.report())
+	require.Equal(t, soundReport, s.report(), "a report changes nothing")
+	require.Equal(t, []Check{{"open", 1, "orders neither paid nor closed"}}, s.report().Faults())
+}
+
+func TestEachPlantedViolationIsReportedAndNothingElse(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		plant func(*shop)
+		want  func(*Report)
+	}{
+		"an order stays open": {
+			func(s *shop) { s.create("more", time.Now().Add(-time.Second), "") },
+			func(r *Report) { r.Orders++; r.Open++ },
+		},
+		"a closed order keeps its stock": {
+			func(s *shop) {
+				s.sql(`UPDATE sku_stock SET stock = stock - 2, lock_stock = lock_stock + 2 WHERE sku_id = 'apple'`)
+			},
+			func(r *Report) { r.StockLocked = 2 },
+		},
+		"locked stock is released and not given back": {
+			func(s *shop) { s.sql(`UPDATE sku_stock SET stock = stock - 3 WHERE sku_id = 'pear'`) },
+			func(r *Report) { r.StockMissing = 3 },
+		},
+		"a sku vanishes": {
+			func(s *shop) { s.sql(`PRAGMA foreign_keys = off; DELETE FROM sku_stock WHERE sku_id = 'pear'`) },
+			func(r *Report) { r.StockMissing = 100 - 3 },
+		},
+		"a closed order keeps its coupon": {
+			func(s *shop) {
+				s.sql(`UPDATE user_coupons SET status = 'frozen', order_no = 'closed' WHERE coupon_id = 'coupon-2'`)
+			},
+			func(r *Report) { r.CouponsFrozen = 1 },
+		},
+		"the handler is called early": {
+			func(s *shop) { s.call("open", executor.FromWheel) },
+			func(r *Report) { r.Early = 1; r.By.Wheel++ },
+		},
+		"the task of an open order is lost": {
+			func(s *shop) { s.settle("open") },
+			func(r *Report) { r.Lost = 1 },
+		},
+		"stock comes back twice": {
+			func(s *shop) { s.sql(`UPDATE sku_stock SET stock = stock + 2 WHERE sku_id = 'apple'`) },
+			func(r *Report) { r.DuplicateEffects = 2 },
+		},
+		"stock is released twice, out of what an open order holds": {
+			func(s *shop) {
+				s.sql(`UPDATE sku_stock SET stock = stock + 2, lock_stock = lock_stock - 2 WHERE sku_id = 'apple'`)
+			},
+			func(r *Report) { r.DuplicateEffects = 2 },
+		},
+		"too much of one sku does not hide too little of another": {
+			func(s *shop) {
+				s.sql(`UPDATE sku_stock SET stock = stock + 1 WHERE sku_id = 'apple'`, `UPDATE sku_stock SET stock = stock - 1 WHERE sku_id = 'pear'`)
+			},
+			func(r *Report) { r.DuplicateEffects = 1; r.StockMissing = 1 },
+		},
+		"a coupon is unfrozen twice": {
+			func(s *shop) { s.sql(`UPDATE user_coupons SET status = 'unused' WHERE coupon_id = 'coupon-2'`) },
+			func(r *Report) { r.DuplicateEffects = 1 },
+		},
+		"a coupon is unfrozen twice, the second time from another order": {
+			func(s *shop) {
+				s.create("again", time.Now().Add(time.Hour), "coupon-2")
+				s.sql(`UPDATE user_coupons SET status = 'unused', order_no = NULL WHERE coupon_id = 'coupon-2'`)
+			},
+			func(r *Report) { r.DuplicateEffects = 1; r.Orders++; r.Open++ },
+		},
+		"the coupon of a paid order is unfrozen": {
+			func(s *shop) {
+				s.sql(`UPDATE user_coupons SET status = 'expired', order_no = NULL WHERE coupon_id = 'coupon-1'`)
+			},
+			func(r *Report) { r.DuplicateEffects = 1 },
+		},
+		"a payment is refunded twice": {
+			func(s *shop) {
+				s.sql(`CREATE TABLE loose AS SELECT * FROM refunds`, `DROP TABLE refunds`, `ALTER TABLE loose RENAME TO refunds`,
+					`INSERT INTO refunds SELECT * FROM refunds`)
+			},
+			func(r *Report) { r.DuplicateEffects = 1; r.Refunds++ },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := sound(t)
+			want := soundReport
+			c.want(&want)
+			c.plant(s)
+			require.Equal(t, want, s.report())
+		})
+	}
+}
+
+func TestWhatIsNoViolationIsNotReported(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		allowed func(*shop)
+		want    func(*Report)
+	}{
+		"a closed order is handled again": {
+			func(s *shop) { s.fire("closed", executor.FromRecovery); s.fire("closed", executor.FromSweep) },
+			func(r *Report) { r.By.Recovery++; r.By.Sweep++ },
+		},
+		"a task without an order": {
+			func(s *shop) { s.fire("ghost", executor.FromWheel) },
+			func(r *Report) { r.By.Wheel++ },
+		},
+		"an open order whose task is running": {
+			func(s *shop) { s.move("open", "running") },
+			func(*Report) {},
+		},
+		"an open order whose task is dead": {
+			func(s *shop) { s.move("open", "dead") },
+			func(*Report) {},
+		},
+		"an open order that never expires": {
+			func(s *shop) { s.create("cash", time.Time{}, ""); s.settle("cash") },
+			func(r *Report) { r.Orders++; r.Open++ },
+		},
+		"an unused coupon runs out": {
+			func(s *shop) { s.sql(`UPDATE user_coupons SET status = 'expired' WHERE coupon_id = 'coupon-2'`) },
+			func(*Report) {},
+		},
+		"a coupon serves two orders, one after the other": {
+			func(s *shop) {
+				s.create("again", time.Now().Add(-time.Second), "coupon-2")
+				s.fire("again", executor.FromWheel)
+			},
+			func(r *Report) { r.Orders++; r.Closed++; r.By.Wheel++ },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := sound(t)
+			want := soundReport
+			c.want(&want)
+			c.allowed(s)
+			require.Equal(t, want, s.report())
+		})
+	}
+}
+
+func (s *shop) move(orderNo, to string) {
+	s.t.Helper()
+	s.settle(orderNo)
+	require.NoError(s.t, s.redis.ZAdd(s.t.Context(), "{"+namespace+":0}:"+to, redis.Z{Score: 1, Member: orderNo}).Err())
+}
+
+func TestTasksCountsWhatRedisStillHas(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	for i, state := range []string{"due", "running", "dead"} {
+		s.move(fmt.Sprint("order ", i), state)
+	}
+	n, err := s.Tasks(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 3, n)
+}
+
+func TestLatenessIsThatOfTheFirstCallOfEachClosedOrder(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	expire := time.UnixMilli(time.Now().UnixMilli() - 5000)
+	other, err := newCallLog(s.dir) // of another process
+	require.NoError(t, err)
+	defer func() { require.NoError(t, other.close()) }()
+	for i := range 100 {
+		orderNo := fmt.Sprint("order ", i)
+		s.create(orderNo, expire, "")
+		task := executor.Task{ID: orderNo, Attempt: 1}
+		other.enter(expire.Add(time.Duration(i+1)*time.Millisecond), task)
+		if i != 7 { // that one stays open, so it does not count
+			s.fire(orderNo, executor.FromRecovery)
+		}
+	}
+	r, err := s.Report(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, LateMS{P50: 51, P99: 100, Max: 100}, r.LateMS)
+	require.Equal(t, By{Wheel: 100, Recovery: 99}, r.By)
+	require.Zero(t, r.Early)
+}
+
+func TestACallIsNotedWithItsOutcome(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	before := time.Now().UnixMicro()
+	fails := s.Wrap(func(context.Context, executor.Task) error { return errors.New("no\nway") })
+	require.EqualError(t, fails(t.Context(), executor.Task{ID: "x", Attempt: 3, Source: executor.FromSweep}), "no\nway")
+	s.report()
+	var orderNo, source, text string
+	var attempt int
+	var entryUS, commitUS int64
+	require.NoError(t, s.db.QueryRowContext(t.Context(), `SELECT order_no, source, attempt, entry_us, commit_us, error FROM audit_calls`).
+		Scan(&orderNo, &source, &attempt, &entryUS, &commitUS, &text))
+	require.Equal(t, []any{"x", "sweep", 3, "no\nway"}, []any{orderNo, source, attempt, text})
+	require.LessOrEqual(t, before, entryUS)
+	require.LessOrEqual(t, entryUS, commitUS)
+}
+
+func TestCallsOfManyGoroutinesAreAllNoted(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	h := s.Wrap(func(context.Context, executor.Task) error { return nil })
+	var wg sync.WaitGroup
+	for range 32 {
+		wg.Go(func() {
+			for range 50 {
+				_ = h(context.Background(), executor.Task{ID: "x", Attempt: 1, Source: executor.FromSweep})
+			}
+		})
+	}
+	wg.Wait()
+	require.Equal(t, By{Sweep: 32 * 50}, s.report().By)
+}
+
+func TestANoteThatCannotBeWrittenIsReported(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	file := s.log.file
+	closed, err := newCallLog(s.dir)
+	require.NoError(t, err)
+	require.NoError(t, closed.close())
+	s.log.file = closed.file
+	s.fire("ghost", executor.FromWheel)
+	s.log.file = file
+	_, err = s.Report(t.Context())
+	require.ErrorContains(t, err, "file already closed")
+}
