@@ -16,8 +16,12 @@ import (
 	"github.com/orderwheel/orderwheel/wheel"
 )
 
-// readyPerWorker bounds the ready lists beyond which the sweep pauses.
-const readyPerWorker = 4
+const (
+	// readyPerWorker bounds the ready lists beyond which the sweep pauses.
+	readyPerWorker = 4
+	// startedInVain is how long a Start that fails waits for the handlers it has begun.
+	startedInVain = time.Second
+)
 
 // Errors that the engine's calls return; test with errors.Is.
 var (
@@ -66,8 +70,8 @@ func New(cfg Config) (*Engine, error) {
 }
 
 // Start checks Redis, arms what it holds, and begins to fire. It returns when all has been read, or
-// with an error, and then nothing is left running; ctx bounds it, not the run. After Stop it may be called again.
-// ErrStarted is returned when the engine is running already.
+// with an error, and then nothing is left running but handlers that do not heed their ctx, for which Stop waits. ctx bounds
+// Start, not the run. After Stop it may be called again. ErrStarted is returned when the engine is running already.
 func (e *Engine) Start(ctx context.Context) error {
 	if err := e.lockLife(ctx); err != nil {
 		return fmt.Errorf("orderwheel: start: %w", err)
@@ -101,11 +105,10 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.cur.Store(r)
 	e.cfg.Logger.Info("started", slog.String("namespace", e.cfg.Namespace))
 	if err := r.rec.Rebuild(ctx); err != nil {
-		// The handlers that have begun get their ctx cancelled: who starts in vain
-		// does not wait for them.
-		stopped, cancelStop := context.WithCancel(context.WithoutCancel(ctx))
-		cancelStop()
-		return fmt.Errorf("orderwheel: start: %w", errors.Join(err, e.stop(stopped)))
+		// Some handlers may have begun. ctx is most likely over, so they get a moment of their own.
+		stopCtx, cancelStop := context.WithTimeout(context.WithoutCancel(ctx), startedInVain)
+		defer cancelStop()
+		return fmt.Errorf("orderwheel: start: %w", errors.Join(err, e.stop(stopCtx)))
 	}
 	r.rec.Start()
 	e.cfg.Logger.Info("recovered", slog.Uint64("tasks", r.rec.Stats().Rebuilt))
