@@ -43,6 +43,7 @@ func (r *Redis) repeat(ctx context.Context, op string, writes bool, attempt func
 	start := time.Now()
 	fail := &callError{op: op}
 	for ctx.Err() == nil {
+		attempted := time.Now()
 		a := attempt()
 		fail.tries++
 		fail.took = time.Since(start)
@@ -52,7 +53,7 @@ func (r *Redis) repeat(ctx context.Context, op string, writes bool, attempt func
 			break
 		}
 		if a.err == nil {
-			r.away.answered(ctx, op)
+			r.away.answered(ctx, op, attempted)
 			return a, nil
 		}
 		c := classify(a.err, r.isCluster())
@@ -61,7 +62,7 @@ func (r *Redis) repeat(ctx context.Context, op string, writes bool, attempt func
 			return answer{}, fail
 		}
 		if ctx.Err() == nil && !isLocal(a.err) {
-			r.away.failed(ctx, op, c, a.err)
+			r.away.failed(ctx, op, attempted, c, a.err)
 		}
 		sleep(ctx, r.backoff.wait(fail.tries))
 	}

@@ -55,6 +55,7 @@ func TestAWriteThatIsRepeatedKeepsItsDueTime(t *testing.T) {
 func TestAScriptThatIsNotKnownIsSentWhole(t *testing.T) {
 	t.Parallel()
 	b, p := behindProxy(t, setupMini(t))
+	require.NoError(t, b.client.ScriptFlush(t.Context()).Err())
 	b.scheduled(t, past, "x")
 	require.Equal(t, []string{"evalsha", "eval"}, p.seen(), "the first call ever")
 	p.faults(errorReply("ERR NOSCRIPT No matching script. Please use EVAL."))
@@ -70,7 +71,6 @@ func TestAScriptThatIsNotKnownIsSentWhole(t *testing.T) {
 func TestAFatalReplyIsReturnedAtOnce(t *testing.T) {
 	t.Parallel()
 	b, p := behindProxy(t, setupMini(t))
-	b.scheduled(t, past, "y") // loads the script
 	for _, msg := range []string{
 		"NOAUTH Authentication required.",
 		"WRONGPASS invalid username-password pair or user is disabled.",
@@ -183,7 +183,7 @@ func TestACancelWhoseAnswerIsLostSaysNotFound(t *testing.T) {
 func TestTheSampleBracketsTheRoundTripThatWasAnswered(t *testing.T) {
 	t.Parallel()
 	b, p := behindProxy(t, setupReal(t))
-	var last time.Time
+	var last time.Time // of the failed attempts; under the proxy's lock
 	n := 0
 	p.decide(func([]string) fault {
 		if n++; n < 4 {
@@ -194,7 +194,7 @@ func TestTheSampleBracketsTheRoundTripThatWasAnswered(t *testing.T) {
 	})
 	s, err := b.Now(bounded(t))
 	require.NoError(t, err)
-	p.decide(nil) // and see last
+	p.decide(nil)
 	require.True(t, s.Sent.After(last), "sent after the failed attempts")
 	require.False(t, s.Received.Before(s.Sent))
 	require.True(t, s.Sent.UnixMicro() <= s.StoreUS && s.StoreUS <= s.Received.UnixMicro(), "one host, one clock")
@@ -257,7 +257,6 @@ func TestACallWhoseContextHasEndedIsNotSent(t *testing.T) {
 func TestAnUnknownOutcomeSticks(t *testing.T) {
 	t.Parallel()
 	b, p := behindProxy(t, setupMini(t))
-	b.scheduled(t, past, "y")
 	p.faults(lostAnswer, errorReply("WRONGTYPE Operation against a key holding the wrong kind of value"))
 	err := b.Schedule(t.Context(), []persist.Due{{ID: "x", DueMS: past}})
 	require.ErrorIs(t, err, persist.ErrFatal)
@@ -268,9 +267,7 @@ func TestABatchThatBreaksOffSaysWhatWasDone(t *testing.T) {
 	t.Parallel()
 	b, p := behindProxy(t, setupMini(t))
 	all := ids("x", persist.MaxBatch+1)
-	b.scheduled(t, past, all...) // loads the script, too
-	_, err := b.Cancel(t.Context(), []string{"none"})
-	require.NoError(t, err)
+	b.scheduled(t, past, all...)
 	wrong := errorReply("WRONGTYPE Operation against a key holding the wrong kind of value")
 
 	p.faults(fault{}, wrong)

@@ -2,14 +2,15 @@ package persist_test
 
 import (
 	"bufio"
-	"bytes"
 	"io"
 	"net"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/orderwheel/orderwheel/persist"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 )
@@ -34,7 +35,6 @@ type proxy struct {
 		sync.Mutex
 		next  func(call []string) fault // nil: pass
 		calls [][]string                // every script call seen
-		again *fault                    // for the next call: the last one was not executed
 	}
 }
 
@@ -56,14 +56,38 @@ func newProxy(t testing.TB, target string) *proxy {
 	return p
 }
 
-// behindProxy returns a bed whose store talks through a proxy and whose client does not.
+// behindProxy returns a bed whose store talks through a proxy and whose client does
+// not. Redis knows the scripts already.
 func behindProxy(t testing.TB, b bed) (bed, *proxy) {
 	t.Helper()
+	b.loadScripts(t)
 	p := newProxy(t, b.client.Options().Addr)
 	c := redis.NewClient(&redis.Options{Addr: p.l.Addr().String(), ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = c.Close() })
 	b.Redis = newStore(t, c)
 	return b, p
+}
+
+// loadScripts has every script run once, on nothing.
+func (b bed) loadScripts(t testing.TB) {
+	t.Helper()
+	ctx := t.Context()
+	b.scheduled(t, 1, "x")
+	_, err := b.Claim(ctx, "tok", []string{"x"}, time.Hour)
+	require.NoError(t, err)
+	_, err = b.Ack(ctx, []persist.Lease{{ID: "x", Token: "tok"}})
+	require.NoError(t, err)
+	_, err = b.Retry(ctx, []persist.Retry{{Lease: persist.Lease{ID: "x", Token: "tok"}}})
+	require.NoError(t, err)
+	_, err = b.Cancel(ctx, []string{"x"})
+	require.NoError(t, err)
+	_, err = b.Reap(ctx, 1)
+	require.NoError(t, err)
+	_, err = b.Window(ctx, persist.Cursor{}, 1, 1)
+	require.NoError(t, err)
+	_, err = b.Now(ctx)
+	require.NoError(t, err)
+	b.requireEmpty(t)
 }
 
 // faults does these to the next script calls, one each.
@@ -102,21 +126,10 @@ func (p *proxy) judge(call []string) fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.calls = append(p.mu.calls, call)
-	if f := p.mu.again; f != nil {
-		p.mu.again = nil
-		return *f
-	}
 	if p.mu.next == nil {
 		return fault{}
 	}
 	return p.mu.next(call)
-}
-
-// postpone keeps a fault for the EVAL that follows an EVALSHA.
-func (p *proxy) postpone(f fault) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.mu.again = &f
 }
 
 func (p *proxy) serve(client net.Conn) {
@@ -141,14 +154,7 @@ func (p *proxy) serve(client net.Conn) {
 				return
 			}
 			answer, _, err := readValue(fromServer)
-			if err != nil {
-				return
-			}
-			if bytes.HasPrefix(answer, []byte("-NOSCRIPT")) {
-				p.postpone(f)
-				f = fault{}
-			}
-			if f.dropAfter {
+			if err != nil || f.dropAfter {
 				return
 			}
 			f.reply = string(answer)
