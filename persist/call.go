@@ -2,6 +2,7 @@ package persist
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -55,6 +56,9 @@ func (r *Redis) repeat(ctx context.Context, op string, writes bool, attempt func
 		if a.err == nil {
 			r.away.answered(ctx, op, attempted)
 			return a, nil
+		}
+		if ctx.Err() != nil && errors.Is(a.err, ctx.Err()) && fail.last != nil {
+			break // go-redis says no more than ctx does: what it said before is worth more
 		}
 		c := classify(a.err, r.isCluster())
 		fail.class, fail.last = c.sentinel(), a.err

@@ -305,7 +305,7 @@ func TestABusyPoolIsRetriedAndIsNoOutage(t *testing.T) {
 	held := c.Conn() // takes the only connection with its first command
 	require.NoError(t, held.Ping(t.Context()).Err())
 
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	err := store.Schedule(ctx, []persist.Due{{ID: "x", DueMS: past}})
 	require.ErrorIs(t, err, persist.ErrRetryable)
