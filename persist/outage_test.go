@@ -8,12 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/orderwheel/orderwheel/internal/redistest"
 	"github.com/orderwheel/orderwheel/persist"
 	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -305,7 +307,7 @@ func TestABusyPoolIsRetriedAndIsNoOutage(t *testing.T) {
 	held := c.Conn() // takes the only connection with its first command
 	require.NoError(t, held.Ping(t.Context()).Err())
 
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	err := store.Schedule(ctx, []persist.Due{{ID: "x", DueMS: past}})
 	require.ErrorIs(t, err, persist.ErrRetryable)
@@ -318,19 +320,47 @@ func TestABusyPoolIsRetriedAndIsNoOutage(t *testing.T) {
 
 func TestManyCallsThatFailTogetherLogOneOutage(t *testing.T) {
 	t.Parallel()
-	b := setupReal(t, "--appendonly", "yes", "--appendfsync", "always")
-	b.scheduled(t, past, "x")
-	b.server.Kill()
-	failing := make(chan struct{})
-	b, e := patient(t, b, func() { close(failing) })
-	done := make(chan error)
+	_, p := behindProxy(t, setupMini(t))
+	n := 0
+	p.decide(func([]string) fault {
+		if n++; n <= 60 {
+			return errorReply("LOADING Redis is loading the dataset in memory")
+		}
+		return fault{}
+	})
+	c := redis.NewClient(&redis.Options{Addr: p.l.Addr().String(), ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = c.Close() })
+	store, e := watch(t, c, nil)
+	var wg sync.WaitGroup
 	for i := range 20 {
-		go func() { done <- b.Schedule(bounded(t), []persist.Due{{ID: fmt.Sprint(i), DueMS: past}}) }()
+		wg.Go(func() {
+			if i%2 == 0 {
+				assert.NoError(t, store.Schedule(bounded(t), []persist.Due{{ID: fmt.Sprint(i), DueMS: past}}))
+			} else {
+				_, err := store.Now(bounded(t))
+				assert.NoError(t, err)
+			}
+		})
 	}
-	<-failing
-	b.server.Restart()
-	for range 20 {
-		require.NoError(t, <-done)
-	}
+	wg.Wait()
+	requireOneOutage(t, e)
+}
+
+// Acks and reads succeed while Schedule is refused: that is no recovery.
+func TestAnOutageOfOneOperationIsNotEndedByAnother(t *testing.T) {
+	t.Parallel()
+	_, p := behindProxy(t, setupMini(t))
+	c := redis.NewClient(&redis.Options{Addr: p.l.Addr().String(), ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = c.Close() })
+	ctx, cancel := context.WithCancel(bounded(t))
+	store, e := watch(t, c, cancel)
+	p.faults(errorReply("OOM command not allowed when used memory > 'maxmemory'."))
+	require.ErrorIs(t, store.Schedule(ctx, []persist.Due{{ID: "x", DueMS: past}}), persist.ErrDegraded)
+	_, err := store.Now(t.Context())
+	require.NoError(t, err)
+	_, err = store.Ack(t.Context(), []persist.Lease{{ID: "x", Token: "tok"}})
+	require.NoError(t, err)
+	require.Zero(t, e.back.Load())
+	require.NoError(t, store.Schedule(t.Context(), []persist.Due{{ID: "x", DueMS: past}}))
 	requireOneOutage(t, e)
 }
