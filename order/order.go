@@ -38,7 +38,8 @@ var (
 	ErrBusy = errors.New("order: database busy")
 
 	// ErrUnknownOutcome says that the answer to a commit was lost: all of it stands, or nothing
-	// does. Call again: every operation finds out which, and none applies its effects twice.
+	// does. Call again: every operation but AddStock finds out which, and none of them applies its
+	// effects twice.
 	ErrUnknownOutcome = errors.New("order: outcome unknown")
 )
 

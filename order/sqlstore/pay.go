@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 
 	"github.com/orderwheel/orderwheel/order"
@@ -90,7 +91,9 @@ func (t *tx) recorded(p order.Payment) (order.PayOutcome, error) {
 func (t *tx) refund(p order.Payment, atMS int64) (order.PayOutcome, error) {
 	var status order.Status
 	var amount int64
-	known, err := t.get(`SELECT status, amount FROM orders WHERE order_no = ?`, []any{p.OrderNo}, &status, &amount)
+	var paidBy sql.NullString
+	known, err := t.get(`SELECT status, amount, payment_id FROM orders WHERE order_no = ?`,
+		[]any{p.OrderNo}, &status, &amount, &paidBy)
 	switch {
 	case err != nil:
 		return 0, err
@@ -98,6 +101,8 @@ func (t *tx) refund(p order.Payment, atMS int64) (order.PayOutcome, error) {
 		return 0, fmt.Errorf("%w: its %d are recorded nowhere: give them back, or find the order", order.ErrUnknownOrder, p.Amount)
 	case status == order.Unpaid && amount == p.Amount:
 		return 0, errMoved // it was created between the two statements
+	case paidBy.String == p.ID:
+		return 0, errMoved // this same payment, told at the same time, paid it since recorded looked
 	case status == order.Unpaid:
 		return 0, fmt.Errorf("%w: the order asks for %d, the payment has %d", order.ErrWrongAmount, amount, p.Amount)
 	}
