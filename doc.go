@@ -1,42 +1,49 @@
-// Package orderwheel closes unpaid orders on time. An order app embeds it: when
-// an order is created the app schedules its id with the instant it expires, when
-// it is paid the app cancels it, and at the instant, never before, the engine
-// calls a handler that closes the order.
+// Package orderwheel closes unpaid orders on time. An order app embeds it: when an
+// order is created the app schedules its id with the instant it expires, when it is
+// paid the app cancels it, and at the instant, never before, the engine calls a
+// handler that closes the order.
 //
 //	order app -> Engine -> persist (Redis) -> wheel -> executor -> handler -> persist
 //
-// Every task stands in a Redis ZSet before Schedule returns, so a restart
-// rebuilds the wheel and loses nothing. This package only wires the rooms together; each says
-// in its own documentation what it promises:
+// Every task stands in a Redis ZSet before Schedule returns, so a restart rebuilds
+// the wheel and loses nothing. This package only wires the rooms together; each
+// says in its own documentation what it promises:
 //
 //   - [github.com/orderwheel/orderwheel/wheel]: ids and due times in memory;
-//   - [github.com/orderwheel/orderwheel/persist]: the states of a task, and each change of them as one atomic script;
-//   - [github.com/orderwheel/orderwheel/executor]: claim, pool, handler, ack and retry;
-//   - [github.com/orderwheel/orderwheel/recovery]: rebuild, sweep, reap, and the store's clock;
-//   - [github.com/orderwheel/orderwheel/order]: the order's own states, and the one transaction that closes it.
+//   - [github.com/orderwheel/orderwheel/persist]: the states of a task, and each
+//     change of them as one atomic script;
+//   - [github.com/orderwheel/orderwheel/executor]: claim, pool, handler, ack and
+//     retry;
+//   - [github.com/orderwheel/orderwheel/recovery]: rebuild, sweep, reap, and the
+//     store's clock;
+//   - [github.com/orderwheel/orderwheel/order]: the order's own states, and the one
+//     transaction that closes it.
 //
 // # What it promises
 //
-//  1. At least once. A task whose Schedule returned nil fires until it is acknowledged or cancelled.
+//  1. At least once. A task whose Schedule returned nil fires until it is
+//     acknowledged or cancelled.
 //  2. Never early, by the store's clock, whatever the local clock does.
 //  3. On time, as far as the process gets its share of the machine.
-//  4. Effects exactly once, if the handler's effects stand behind a
-//     conditional update, as package order's do. The handler itself may run twice.
-//  5. A cancel's answer is final. True: it will not run, unless scheduled
-//     again. False: it has started, is done, or never was; if it is running it
-//     will not be retried.
-//  6. Bounded. Goroutines and Redis commands do not grow with the length of a storm.
+//  4. Effects exactly once, if the handler's effects stand behind a conditional
+//     update, as package order's do. The handler itself may run twice.
+//  5. A cancel's answer is final. True: it will not run, unless scheduled again.
+//     False: it has started, is done, or never was; if it is running it will not be
+//     retried.
+//  6. Bounded. Goroutines and Redis commands do not grow with the length of a
+//     storm.
 //
 // # Order of writes
 //
-// Schedule and Cancel write to the store first and to the wheel when the store has answered. In
-// the app, schedule before the order's transaction commits: a crash between the two leaves an
-// id without an order, which the close answers with "unknown order", and never an order that nobody closes. Cancel
-// after the payment has committed: a close that comes first finds the order paid and does nothing.
+// Schedule and Cancel write to the store first and to the wheel when the store has
+// answered. In the app, schedule before the order's transaction commits: a crash
+// between the two leaves an id without an order, which the close answers with
+// "unknown order", and never an order that nobody closes. Cancel after the payment
+// has committed: a close that comes first finds the order paid and does nothing.
 //
 // # What is left to others
 //
-// What has to be true of the database stands in package order. All instances of one app share
-// one Namespace; each arms what it scheduled and recovered, the claim decides who runs a task, and
-// the sweep takes over what a dead instance leaves.
+// What has to be true of the database stands in package order. All instances of one
+// app share one Namespace; each arms what it scheduled and recovered, the claim
+// decides who runs a task, and the sweep takes over what a dead instance leaves.
 package orderwheel

@@ -16,18 +16,26 @@ import (
 	"github.com/orderwheel/orderwheel/wheel"
 )
 
-// readyPerWorker bounds the ready lists beyond which the sweep pauses.
-const readyPerWorker = 4
+const (
+	// readyPerWorker bounds the ready lists beyond which the sweep pauses.
+	readyPerWorker = 4
+	// startedInVain is how long a Start that fails waits for the handlers it has
+	// begun.
+	startedInVain = time.Second
+)
 
 // Errors that the engine's calls return; test with errors.Is.
 var (
-	// ErrClosed is returned by calls on an engine that is not running: before Start, or after Stop.
+	// ErrClosed is returned by calls on an engine that is not running: before
+	// Start, or after Stop.
 	ErrClosed = errors.New("orderwheel: engine is not running")
-	// ErrStarted is returned by Start on an engine that is running, or whose last Stop has not ended well.
+	// ErrStarted is returned by Start on an engine that is running, or whose last
+	// Stop has not ended well.
 	ErrStarted = errors.New("orderwheel: engine is running or has not stopped")
 )
 
-// Engine closes orders on time. Its methods are safe for concurrent use, also from within a handler.
+// Engine closes orders on time. Its methods are safe for concurrent use, also from
+// within a handler.
 type Engine struct {
 	cfg   Config
 	store *persist.Redis
@@ -55,7 +63,8 @@ type run struct {
 	rec   *recovery.Recovery
 }
 
-// New makes an engine from cfg and reports every fault of it at once. It starts nothing and asks nothing of Redis.
+// New makes an engine from cfg and reports every fault of it at once. It starts
+// nothing and asks nothing of Redis.
 func New(cfg Config) (*Engine, error) {
 	cfg = cfg.withDefaults()
 	store, err := persist.New(cfg.Redis, persist.Options{Namespace: cfg.Namespace, Logger: cfg.Logger})
@@ -65,9 +74,11 @@ func New(cfg Config) (*Engine, error) {
 	return &Engine{cfg: cfg, store: store, life: make(chan struct{}, 1)}, nil
 }
 
-// Start checks Redis, arms what it holds, and begins to fire. It returns when all has been read, or
-// with an error, and then nothing is left running; ctx bounds it, not the run. After Stop it may be called again.
-// ErrStarted is returned when the engine is running already.
+// Start checks Redis, arms what it holds, and begins to fire. It returns when all
+// has been read, or with an error, and then nothing is left running but handlers
+// that do not heed their ctx, for which Stop waits. ctx bounds Start, not the run.
+// After Stop it may be called again. ErrStarted is returned when the engine is
+// running already.
 func (e *Engine) Start(ctx context.Context) error {
 	if err := e.lockLife(ctx); err != nil {
 		return fmt.Errorf("orderwheel: start: %w", err)
@@ -101,11 +112,11 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.cur.Store(r)
 	e.cfg.Logger.Info("started", slog.String("namespace", e.cfg.Namespace))
 	if err := r.rec.Rebuild(ctx); err != nil {
-		// The handlers that have begun get their ctx cancelled: who starts in vain
-		// does not wait for them.
-		stopped, cancelStop := context.WithCancel(context.WithoutCancel(ctx))
-		cancelStop()
-		return fmt.Errorf("orderwheel: start: %w", errors.Join(err, e.stop(stopped)))
+		// Some handlers may have begun. ctx is most likely over, so they get a
+		// moment of their own.
+		stopCtx, cancelStop := context.WithTimeout(context.WithoutCancel(ctx), startedInVain)
+		defer cancelStop()
+		return fmt.Errorf("orderwheel: start: %w", errors.Join(err, e.stop(stopCtx)))
 	}
 	r.rec.Start()
 	e.cfg.Logger.Info("recovered", slog.Uint64("tasks", r.rec.Stats().Rebuilt))
@@ -144,13 +155,15 @@ func (e *Engine) newRun(now persist.Sample) *run {
 	return r
 }
 
-// Stop ends the run: nothing new is claimed, running handlers are waited for, their answers are written, and no goroutine
-// of the engine is left. What has not run stays in Redis. A Start in progress is
-// ended. Stop is safe twice and before Start.
+// Stop ends the run: nothing new is claimed, running handlers are waited for, their
+// answers are written, and no goroutine of the engine is left. What has not run
+// stays in Redis. A Start in progress is ended. Stop is safe twice and before
+// Start.
 //
 // When ctx ends first, the ctx of the running handlers is cancelled, their leases
-// are handed back, and Stop returns an error that wraps ctx's; calling it again waits for what is still at work. Within
-// a handler Stop would wait for that very handler until ctx ends, so do not call it there without a goroutine of its own.
+// are handed back, and Stop returns an error that wraps ctx's; calling it again
+// waits for what is still at work. Within a handler Stop would wait for that very
+// handler until ctx ends, so do not call it there without a goroutine of its own.
 func (e *Engine) Stop(ctx context.Context) error {
 	e.mu.Lock()
 	if e.mu.cancelStart != nil {
@@ -197,12 +210,13 @@ func (e *Engine) setCancelStart(cancel context.CancelFunc) {
 	e.mu.cancelStart = cancel
 }
 
-// Schedule makes id due at the instant at, rounded up to a millisecond. When it returns nil the task
-// is durable in Redis. An id that is due already is moved; one that is running runs again at the new time.
-// A time that has passed fires at once.
+// Schedule makes id due at the instant at, rounded up to a millisecond. When it
+// returns nil the task is durable in Redis. An id that is due already is moved; one
+// that is running runs again at the new time. A time that has passed fires at once.
 //
-// It returns ErrClosed while the engine is not running, persist.ErrInvalid for an id or a time that cannot be held, and
-// persist.ErrUnknownOutcome when it could not find out whether the write took place; to call it again is safe.
+// It returns ErrClosed while the engine is not running, persist.ErrInvalid for an
+// id or a time that cannot be held, and persist.ErrUnknownOutcome when it could not
+// find out whether the write took place; to call it again is safe.
 func (e *Engine) Schedule(ctx context.Context, id string, at time.Time) error {
 	r := e.cur.Load()
 	if r == nil {
@@ -224,11 +238,12 @@ func (e *Engine) Schedule(ctx context.Context, id string, at time.Time) error {
 	return nil
 }
 
-// Cancel takes id back. True: it will not run, unless scheduled again. False: it has
-// started, is done, or never was; if it is running it will not be retried.
+// Cancel takes id back. True: it will not run, unless scheduled again. False: it
+// has started, is done, or never was; if it is running it will not be retried.
 //
-// It returns ErrClosed while the engine is not running, and persist.ErrUnknownOutcome when it could not find out
-// whether the write took place.
+// It returns ErrClosed while the engine is not running, and
+// persist.ErrUnknownOutcome when it could not find out whether the write took
+// place.
 func (e *Engine) Cancel(ctx context.Context, id string) (bool, error) {
 	r := e.cur.Load()
 	if r == nil {
@@ -247,8 +262,9 @@ func (e *Engine) Cancel(ctx context.Context, id string) (bool, error) {
 	return outcomes[0] == persist.Cancelled, nil
 }
 
-// Now is the store's clock, which decides what is due: compute expire_at from it. While the engine runs it is the
-// local estimate, which asks nothing and may be behind by the length of a round trip; else Redis is asked.
+// Now is the store's clock, which decides what is due: compute expire_at from it.
+// While the engine runs it is the local estimate, which asks nothing and may be
+// behind by the length of a round trip; else Redis is asked.
 func (e *Engine) Now(ctx context.Context) (time.Time, error) {
 	if r := e.cur.Load(); r != nil {
 		return time.UnixMilli(r.clock.NowMS()), nil

@@ -138,7 +138,8 @@ func TestEachTaskRunsOnceAndNothingIsLeft(t *testing.T) {
 	})
 }
 
-// Case 107: never early, not by one millisecond. The server's clock and the process's are the same here.
+// Case 107: never early, not by one millisecond. The server's clock and the
+// process's are the same here.
 func TestNoneOf1000RandomMillisecondsIsEarly(t *testing.T) {
 	t.Parallel()
 	var r runs
@@ -166,7 +167,8 @@ func TestAStoreWhoseClockIsBehindMakesNothingEarly(t *testing.T) {
 	require.NoError(t, err)
 	require.Less(t, now, time.Now().Add(-50*time.Minute))
 	require.NoError(t, eng.Schedule(t.Context(), "A", behind.Add(10*time.Millisecond)))
-	// The local estimate passes the due time, the store's clock stands still: claims are refused.
+	// The local estimate passes the due time, the store's clock stands still:
+	// claims are refused.
 	require.Eventually(t, func() bool { return eng.Stats().Executor.NotYet > 0 }, hang, time.Millisecond)
 	require.Zero(t, r.count())
 	server.SetTime(behind.Add(20 * time.Millisecond))
@@ -189,7 +191,8 @@ func TestADueTimeInThePastFiresAtOnce(t *testing.T) {
 	})
 }
 
-// Cases 17, 27, 34, 64, 70, 114: the last Schedule wins, an earlier one is not waited for, a cancelled id can be used again.
+// Cases 17, 27, 34, 64, 70, 114: the last Schedule wins, an earlier one is not
+// waited for, a cancelled id can be used again.
 func TestSchedulingAgainMoves(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, rdb *redis.Client) {
@@ -288,7 +291,8 @@ func TestSchedulingARunningTaskRunsItAgain(t *testing.T) {
 	})
 }
 
-// The promise's fifth line, raced: every id is cancelled around its due time. True: it never runs. False: it runs, once.
+// The promise's fifth line, raced: every id is cancelled around its due time. True:
+// it never runs. False: it runs, once.
 func TestACancelsAnswerIsFinal(t *testing.T) {
 	t.Parallel()
 	n := 1000
@@ -416,7 +420,8 @@ func TestBadInputIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 	})
 }
 
-// Cases 18, 32, 50, 61, 102: what is due while nothing runs fires after the next Start, what is due later at its time, each once.
+// Cases 18, 32, 50, 61, 102: what is due while nothing runs fires after the next
+// Start, what is due later at its time, each once.
 func TestARestartLosesNothingAndRunsNothingTwice(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, rdb *redis.Client) {

@@ -68,7 +68,8 @@ func pay(ctx context.Context, store *sqlstore.Store, no string) {
 	must(err)
 }
 
-// servers starts a Redis in this process and opens a database in a temporary folder.
+// servers starts a Redis in this process and opens a database in a temporary
+// folder.
 func servers(ctx context.Context) (addr string, store *sqlstore.Store, cleanup func()) {
 	mini, err := miniredis.Run()
 	must(err)

@@ -33,9 +33,10 @@ var rooms = []room{
 	{path: "persist"},
 	{path: "executor", ours: []string{"persist", "wheel"}},
 	{path: "recovery", ours: []string{"persist", "wheel"}},
-	{path: "order"},
-	{path: "order/sqlstore", ours: []string{"order"}},
-	{path: "order/sqlstore/sqlite", ours: []string{"order", "order/sqlstore"}, foreign: []string{"modernc.org/sqlite"}},
+	{path: "order/internal/check"},
+	{path: "order", ours: []string{"order/internal/check"}},
+	{path: "order/sqlstore", ours: []string{"order", "order/internal/check"}},
+	{path: "order/sqlstore/sqlite", ours: []string{"order", "order/sqlstore", "order/internal/check"}, foreign: []string{"modernc.org/sqlite"}},
 }
 
 // free are the trees that may import everything: programs, benchmarks, test

@@ -12,8 +12,8 @@ type Stats struct {
 	Recovery recovery.Stats
 }
 
-// Stats reads the counters. It asks nothing of Redis and costs the same however much is pending. While
-// the engine is not running it is zero.
+// Stats reads the counters. It asks nothing of Redis and costs the same however
+// much is pending. While the engine is not running it is zero.
 func (e *Engine) Stats() Stats {
 	r := e.cur.Load()
 	if r == nil {

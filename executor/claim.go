@@ -9,8 +9,8 @@ import (
 	"github.com/orderwheel/orderwheel/persist"
 )
 
-// claimLoop takes as many ready ids as there are free workers, so that no lease ages
-// in a queue, claims them in one call and hands them to the pool.
+// claimLoop takes as many ready ids as there are free workers, so that no lease
+// ages in a queue, claims them in one call and hands them to the pool.
 func (e *Executor) claimLoop() {
 	for {
 		batch, stopping := e.take()
@@ -25,8 +25,8 @@ func (e *Executor) claimLoop() {
 	}
 }
 
-// take moves ids from the ready lists to work: at most as many as workers are free. While
-// both lists wait, each gives half.
+// take moves ids from the ready lists to work: at most as many as workers are free.
+// While both lists wait, each gives half.
 func (e *Executor) take() (batch []*task, stopping bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -50,8 +50,9 @@ func (e *Executor) take() (batch []*task, stopping bool) {
 	return batch, false
 }
 
-// claim asks the store for batch until it is answered, and acts on each answer. When Stop gives up waiting,
-// the batch is let go: what was claimed comes back when its lease is over.
+// claim asks the store for batch until it is answered, and acts on each answer.
+// When Stop gives up waiting, the batch is let go: what was claimed comes back when
+// its lease is over.
 func (e *Executor) claim(batch []*task) {
 	ids := make([]string, len(batch))
 	for i, t := range batch {
@@ -59,8 +60,9 @@ func (e *Executor) claim(batch []*task) {
 	}
 	ticket := e.cfg.Board.Ask()
 	defer e.cfg.Board.End(ticket)
-	// One token for one claim of the batch, also when it is repeated: the store knows its own
-	// claim again, so a repetition never finds its ids busy by itself.
+	// One token for one claim of the batch, also when it is repeated: the store
+	// knows its own claim again, so a repetition never finds its ids busy by
+	// itself.
 	token := rand.Text()
 	var claims persist.Claims
 	for {
@@ -86,8 +88,8 @@ func (e *Executor) claim(batch []*task) {
 		}
 		switch c.State {
 		case persist.NotYet:
-			// By the time left as the store's clock told it: a local estimate that runs
-			// ahead would otherwise ask again at once, and again.
+			// By the time left as the store's clock told it: a local estimate that
+			// runs ahead would otherwise ask again at once, and again.
 			e.stats.notYet.Add(1)
 			e.cfg.Board.Arm(ticket, t.id, max(c.DueMS, e.cfg.NowMS()+c.LeftMS))
 		case persist.Busy:
@@ -110,8 +112,9 @@ func (e *Executor) drop(batch []*task) {
 	e.idleLocked()
 }
 
-// submit hands a claimed task to the pool. Submit may wait for a moment, until a worker whose task has returned is back in
-// the pool. A task that the pool refuses, or that came after Stop, goes back to the store.
+// submit hands a claimed task to the pool. Submit may wait for a moment, until a
+// worker whose task has returned is back in the pool. A task that the pool refuses,
+// or that came after Stop, goes back to the store.
 func (e *Executor) submit(t *task) {
 	e.mu.Lock()
 	t.stage = running

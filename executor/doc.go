@@ -1,5 +1,5 @@
-// Package executor runs what is due: it claims ids in the store, calls the
-// handler on a bounded pool of goroutines, and tells the store what came of it.
+// Package executor runs what is due: it claims ids in the store, calls the handler
+// on a bounded pool of goroutines, and tells the store what came of it.
 //
 //	Offer -> ready lists -> claim -> pool -> handler -> ack | retry
 //	          (memory)      (store)                       (store)
@@ -7,15 +7,16 @@
 // # What it promises
 //
 //   - The one who offers never blocks: handing over is an append.
-//   - A handler runs only under a claim, which the store grants by its own clock: never
-//     early, and by one instance at a time for as long as the lease holds.
-//   - Ids are claimed only for workers that are free, so no lease ages in a queue. At most Workers handlers
-//     run, and at most 16 times as many finished tasks wait for the store's answer.
+//   - A handler runs only under a claim, which the store grants by its own clock:
+//     never early, and by one instance at a time for as long as the lease holds.
+//   - Ids are claimed only for workers that are free, so no lease ages in a queue.
+//     At most Workers handlers run, and at most 16 times as many finished tasks
+//     wait for the store's answer.
 //   - Every claimed task ends in an ack or a retry, or its lease runs out and the
-//     reaper brings it back. A handler's error, panic or runtime.Goexit is a retry with backoff, for ever: nothing is
-//     dropped.
-//   - While the store is away nothing runs. Ids wait in the ready lists and the claim is
-//     repeated until it is answered.
+//     reaper brings it back. A handler's error, panic or runtime.Goexit is a retry
+//     with backoff, for ever: nothing is dropped.
+//   - While the store is away nothing runs. Ids wait in the ready lists and the
+//     claim is repeated until it is answered.
 //
 // # The states of an id in memory
 //
@@ -24,27 +25,33 @@
 //	    ^                                  |  NotYet, Busy, Gone                         |
 //	    +----------------------------------+<------- the store has answered -------------+
 //
-// A held id is not taken twice. When the wheel fires an id that is at work (the user
-// moved it meanwhile), it is looked at again once that work is settled.
+// A held id is not taken twice. When the wheel fires an id that is at work (the
+// user moved it meanwhile), it is looked at again once that work is settled.
 //
-// There are two ready lists, each oldest first: fresh, for what came at most a second after its
-// due time, and backlog. While both wait, each gives half of every claim, so
-// neither an old heap of work nor a new storm starves the other.
+// There are two ready lists, each oldest first: fresh, for what came at most a
+// second after its due time, and backlog. While both wait, each gives half of every
+// claim, so neither an old heap of work nor a new storm starves the other.
 //
 // # Who owns what
 //
-// Two goroutines: the claim loop and the settle loop. A task is owned by whichever of claim loop,
-// worker and settle loop has it; the lists, counts and stages are guarded by one mutex, under which no
-// user code, I/O or blocking send happens. While one batch of acks is on its way the next gathers.
+// Two goroutines: the claim loop and the settle loop. A task is owned by whichever
+// of claim loop, worker and settle loop has it; the lists, counts and stages are
+// guarded by one mutex, under which no user code, I/O or blocking send happens.
+// While one batch of acks is on its way the next gathers.
 //
 // # At each crash
 //
-//   - before the claim: the id is still due in the store, and any instance's sweep finds it;
-//   - after the claim, before the handler's effects: the lease runs out, it runs again;
-//   - after the effects, before the ack: the same; the second run finds nothing to do,
-//     because the effects stand behind the database's conditional update and not behind this package;
-//   - the claim's answer is lost: it is repeated under the same token, and the store knows its own claim again.
+//   - before the claim: the id is still due in the store, and any instance's sweep
+//     finds it;
+//   - after the claim, before the handler's effects: the lease runs out, it runs
+//     again;
+//   - after the effects, before the ack: the same; the second run finds nothing to
+//     do, because the effects stand behind the database's conditional update and
+//     not behind this package;
+//   - the claim's answer is lost: it is repeated under the same token, and the
+//     store knows its own claim again.
 //
-// The pool is github.com/panjf2000/ants/v2. It has no queue, and a task it refuses goes
-// back to the store. Importing it starts two goroutines of its default pool, which live as long as the process.
+// The pool is github.com/panjf2000/ants/v2. It has no queue, and a task it refuses
+// goes back to the store. Importing it starts two goroutines of its default pool,
+// which live as long as the process.
 package executor

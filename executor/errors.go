@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// RetryAt makes the error by which a handler says "not yet": the task comes back at t, and
-// the attempt does not count. It is no failure: an order that was extended
+// RetryAt makes the error by which a handler says "not yet": the task comes back at
+// t, and the attempt does not count. It is no failure: an order that was extended
 // answers its close this way.
 func RetryAt(t time.Time) error { return &retryAtError{t} }
 

@@ -16,12 +16,14 @@ import (
 )
 
 const (
-	// freshMS divides the ready lists: what was overdue by more when it came in is backlog.
+	// freshMS divides the ready lists: what was overdue by more when it came in is
+	// backlog.
 	freshMS = 1000
-	// unsettledPerWorker bounds the finished tasks whose acks the store has not answered: with
-	// more, no new claims are made.
+	// unsettledPerWorker bounds the finished tasks whose acks the store has not
+	// answered: with more, no new claims are made.
 	unsettledPerWorker = 16
-	// pause is the wait after an answer that the store's own retries could not mend.
+	// pause is the wait after an answer that the store's own retries could not
+	// mend.
 	pause = time.Second
 )
 
@@ -46,7 +48,8 @@ type Config struct {
 	Logger         *slog.Logger
 }
 
-// Executor claims due ids, runs the handler on a pool, and settles. It is safe for concurrent use.
+// Executor claims due ids, runs the handler on a pool, and settles. It is safe for
+// concurrent use.
 type Executor struct {
 	cfg  Config
 	pool *ants.Pool
@@ -55,8 +58,8 @@ type Executor struct {
 	settleWake chan struct{} // capacity 1: something has finished
 	loops      sync.WaitGroup
 
-	// ctx is the parent of every store call and every handler's ctx. It ends when Stop has waited as long as it
-	// was told to.
+	// ctx is the parent of every store call and every handler's ctx. It ends when
+	// Stop has waited as long as it was told to.
 	ctx    context.Context
 	giveUp context.CancelFunc
 
@@ -80,8 +83,9 @@ type Executor struct {
 	}
 }
 
-// task is one id in this executor's hands. It goes from a ready list to the claim loop, to its worker, to
-// the settler; who has it owns it. Only the fields at the end are shared.
+// task is one id in this executor's hands. It goes from a ready list to the claim
+// loop, to its worker, to the settler; who has it owns it. Only the fields at the
+// end are shared.
 type task struct {
 	id     string
 	dueMS  int64 // as the one who offered it knew; it only orders the ready lists
@@ -140,8 +144,8 @@ type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-// Offer hands over due ids and returns at once. An id that is held here already is not
-// taken again; when the wheel fired it while at work, it is looked at again
+// Offer hands over due ids and returns at once. An id that is held here already is
+// not taken again; when the wheel fired it while at work, it is looked at again
 // once that work is settled. Offer returns the ids it took.
 func (e *Executor) Offer(due []wheel.Due, source Source) (taken []wheel.Due) {
 	nowMS := e.cfg.NowMS()

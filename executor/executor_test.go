@@ -46,7 +46,8 @@ func TestADueTaskIsRunOnceAndAcknowledged(t *testing.T) {
 	})
 }
 
-// Cases 7, 99, 118: a handler that fails, panics or ends its goroutine is retried with backoff, and the process lives.
+// Cases 7, 99, 118: a handler that fails, panics or ends its goroutine is retried
+// with backoff, and the process lives.
 func TestAFailedAttemptIsRetriedWithBackoff(t *testing.T) {
 	for name, fail := range map[string]func() error{
 		"error":        func() error { return errors.New("no") },
@@ -122,7 +123,8 @@ func TestALoggerThatPanicsLosesNothing(t *testing.T) {
 	})
 }
 
-// Cases 96, 97, 120: all run, at most Workers at once, and no more are claimed than there are free workers.
+// Cases 96, 97, 120: all run, at most Workers at once, and no more are claimed than
+// there are free workers.
 func TestAllRunAtMostWorkersAtOnce(t *testing.T) {
 	for _, workers := range []int{1, 2, 8} {
 		t.Run(fmt.Sprint(workers), func(t *testing.T) {
@@ -145,7 +147,8 @@ func TestAllRunAtMostWorkersAtOnce(t *testing.T) {
 				require.EqualValues(t, 100, runs.Load())
 				require.EqualValues(t, workers, most.Load())
 				require.LessOrEqual(t, r.store.maxClaim, workers)
-				// A task that has returned may still wait for its ack while its worker has the next.
+				// A task that has returned may still wait for its ack while its
+				// worker has the next.
 				require.LessOrEqual(t, r.store.maxHeld, 2*workers)
 			})
 		})
@@ -203,7 +206,8 @@ func TestAnIdHeldHereIsNotTakenTwice(t *testing.T) {
 	})
 }
 
-// Case 17: scheduled again while running; the wheel fires before the first run is settled.
+// Case 17: scheduled again while running; the wheel fires before the first run is
+// settled.
 func TestAnIdThatTheWheelFiresWhileAtWorkRunsAfterwards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0
@@ -236,7 +240,8 @@ func TestATaskThatIsDueLaterIsArmedByTheStoresClock(t *testing.T) {
 	})
 }
 
-// A local clock that runs ahead makes a claim come early: it must neither run nor be asked for in a loop.
+// A local clock that runs ahead makes a claim come early: it must neither run nor
+// be asked for in a loop.
 func TestAClockThatRunsAheadMakesNoTaskEarlyAndNoHotLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -251,7 +256,8 @@ func TestAClockThatRunsAheadMakesNoTaskEarlyAndNoHotLoop(t *testing.T) {
 	})
 }
 
-// Cases 35, 42, 83: while the store does not answer nothing runs, nothing is lost, and the claim keeps its token.
+// Cases 35, 42, 83: while the store does not answer nothing runs, nothing is lost,
+// and the claim keeps its token.
 func TestAClaimIsRepeatedUnderItsTokenUntilAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var runs atomic.Int64
@@ -299,7 +305,8 @@ func TestAnAckIsRepeatedUntilAnswered(t *testing.T) {
 	})
 }
 
-// Case 115: the lease ran out and somebody else has the task: the late answer is refused and counted.
+// Case 115: the lease ran out and somebody else has the task: the late answer is
+// refused and counted.
 func TestALateAnswerIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r *rig
@@ -394,8 +401,8 @@ func TestStopWaitsForRunningHandlersAndFlushesTheirAcks(t *testing.T) {
 	})
 }
 
-// Case 101: a handler that never ends. Stop returns the error, the lease is handed back at once, and a later Stop
-// waits for it.
+// Case 101: a handler that never ends. Stop returns the error, the lease is handed
+// back at once, and a later Stop waits for it.
 func TestStopHandsBackTheLeasesOfHandlersItDoesNotWaitFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -455,7 +462,8 @@ func TestStopBeforeStart(t *testing.T) {
 	require.NoError(t, e.Stop(t.Context()))
 }
 
-// Cases 2, 103: offers, cancels and Stop race; whatever did not run is left in the store.
+// Cases 2, 103: offers, cancels and Stop race; whatever did not run is left in the
+// store.
 func TestStopRacedByOffersLosesNothing(t *testing.T) {
 	for range 50 {
 		var runs atomic.Int64

@@ -15,8 +15,8 @@ import (
 	"github.com/orderwheel/orderwheel/wheel"
 )
 
-// fakeStore keeps the states of the real one in plain maps, with one goroutine in it at a time. It answers by time.Now, which
-// a synctest bubble controls.
+// fakeStore keeps the states of the real one in plain maps, with one goroutine in
+// it at a time. It answers by time.Now, which a synctest bubble controls.
 type fakeStore struct {
 	mu      sync.Mutex
 	due     map[string]int64
@@ -136,7 +136,8 @@ func (s *fakeStore) left() (due, running int) {
 	return len(s.due), len(s.running)
 }
 
-// timers is a wheel of one time.Timer per id: enough for tests in a synctest bubble.
+// timers is a wheel of one time.Timer per id: enough for tests in a synctest
+// bubble.
 type timers struct {
 	mu    sync.Mutex
 	armed map[string]*time.Timer
@@ -188,7 +189,8 @@ type rig struct {
 	wheel *timers
 }
 
-// setup starts an executor; change may alter its Config first. It is stopped, and must stop, at the end of the test.
+// setup starts an executor; change may alter its Config first. It is stopped, and
+// must stop, at the end of the test.
 func setup(t *testing.T, handler Handler, change ...func(*Config)) *rig {
 	t.Helper()
 	r := &rig{store: newFakeStore(), wheel: &timers{armed: map[string]*time.Timer{}}}

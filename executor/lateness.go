@@ -2,8 +2,8 @@ package executor
 
 import "sync/atomic"
 
-// latenessBoundsMS are the upper bounds of the histogram's buckets, in milliseconds; the last
-// bucket has none.
+// latenessBoundsMS are the upper bounds of the histogram's buckets, in
+// milliseconds; the last bucket has none.
 var latenessBoundsMS = [...]int64{1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 5_000, 30_000, 300_000}
 
 // Lateness is a histogram of how late first attempts began, by the store's clock.

@@ -1,6 +1,7 @@
 package executor
 
-// queue is a min-heap of ready tasks by due time: oldest first. Not safe for concurrent use.
+// queue is a min-heap of ready tasks by due time: oldest first. Not safe for
+// concurrent use.
 type queue struct{ items []*task }
 
 func (q *queue) len() int { return len(q.items) }

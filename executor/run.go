@@ -25,7 +25,8 @@ const (
 	cutOff                        // Stop did not wait for the handler: at once, and it may still be at work
 )
 
-// run is one attempt, on a worker of the pool. It returns normally whatever the handler does.
+// run is one attempt, on a worker of the pool. It returns normally whatever the
+// handler does.
 func (e *Executor) run(t *task) {
 	deadline := t.lease
 	if d := time.Now().Add(e.cfg.HandlerTimeout); d.Before(deadline) {
@@ -73,8 +74,8 @@ func (e *Executor) judge(t *task, err error) outcome {
 	return outcome{kind: retryLater, atMS: e.cfg.NowMS() + wait.Milliseconds()}
 }
 
-// log survives a logger that panics: it is the user's code, and runs where a panic would
-// take the worker's settlement with it.
+// log survives a logger that panics: it is the user's code, and runs where a panic
+// would take the worker's settlement with it.
 func (e *Executor) log(level slog.Level, event string, attrs ...slog.Attr) {
 	defer func() { _ = recover() }()
 	e.cfg.Logger.LogAttrs(context.Background(), level, event, attrs...)
@@ -97,7 +98,8 @@ func (e *Executor) finish(t *task, o outcome) {
 	wake(e.claimWake)
 }
 
-// ceilMS rounds up, so that nothing is early. A time that the store cannot hold is brought within its limits.
+// ceilMS rounds up, so that nothing is early. A time that the store cannot hold is
+// brought within its limits.
 func ceilMS(t time.Time) int64 {
 	return min(max(t.Add(time.Millisecond-time.Nanosecond).UnixMilli(), 0), persist.MaxDueMS)
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/orderwheel/orderwheel/persist"
 )
 
-// settleLoop tells the store what became of the finished tasks: while one batch is on its way the
-// next gathers. It ends when Stop has nothing left to settle, or gives up.
+// settleLoop tells the store what became of the finished tasks: while one batch is
+// on its way the next gathers. It ends when Stop has nothing left to settle, or
+// gives up.
 func (e *Executor) settleLoop() {
 	for {
 		batch, over := e.takeFinished()
@@ -38,7 +39,8 @@ func (e *Executor) takeFinished() (batch []*task, over bool) {
 	return batch, len(batch) == 0 && e.idleLocked()
 }
 
-// settle acks and retries a batch, and acts on the answers; false when ctx ended first.
+// settle acks and retries a batch, and acts on the answers; false when ctx ended
+// first.
 func (e *Executor) settle(ctx context.Context, batch []*task) bool {
 	ticket := e.cfg.Board.Ask()
 	defer e.cfg.Board.End(ticket)

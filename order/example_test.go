@@ -14,8 +14,8 @@ import (
 	"github.com/orderwheel/orderwheel/order/sqlstore/sqlite"
 )
 
-// bookings closes rows of a table of its own: a booking holds one seat of a show until pay_before, a DATETIME of whole
-// seconds, UTC.
+// bookings closes rows of a table of its own: a booking holds one seat of a show until pay_before,
+// a DATETIME of whole seconds, UTC.
 type bookings struct{ db *sql.DB }
 
 var _ order.Closer = bookings{}
@@ -38,8 +38,7 @@ func (b bookings) Close(ctx context.Context, id string, now time.Time) (order.Re
 	} else if n == 0 {
 		return whyNot(ctx, tx, id)
 	}
-	// Only the call that changed the row comes here, and the seat comes back in
-	// the same commit.
+	// Only the call that changed the row comes here, and the seat comes back in the same commit.
 	_, err = tx.ExecContext(ctx, `UPDATE shows SET free = free + 1 WHERE id = (SELECT show_id FROM bookings WHERE id = ?)`, id)
 	if err != nil {
 		return order.Result{}, err
@@ -64,8 +63,8 @@ func whyNot(ctx context.Context, tx *sql.Tx, id string) (order.Result, error) {
 	return order.Result{Outcome: order.NotYetDue, ExpireAt: payBefore}, nil
 }
 
-// ceilSecond is what such a column must hold, and what Schedule must be given:
-// rounded up, so that nothing closes early.
+// ceilSecond is what such a column must hold, and what Schedule must be given: rounded up, so that
+// nothing closes early.
 func ceilSecond(t time.Time) time.Time {
 	if s := t.Truncate(time.Second); s.Before(t) {
 		return s.Add(time.Second)

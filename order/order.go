@@ -16,8 +16,8 @@ const (
 	Closed Status = "closed"
 )
 
-// Errors that the operations on orders return; test with errors.Is. Unless its comment says otherwise, an error means
-// that nothing was changed.
+// Errors that the operations on orders return; test with errors.Is. Unless its comment says
+// otherwise, an error means that nothing was changed.
 var (
 	ErrUnknownOrder  = errors.New("order: no such order")
 	ErrDuplicate     = errors.New("order: number or id exists already")
@@ -28,21 +28,23 @@ var (
 	ErrWrongAmount   = errors.New("order: the payment's amount is not the order's")
 	ErrPaymentReused = errors.New("order: the payment id belongs to another order")
 
-	// ErrInconsistency says that stock or coupon is not as this order left it: something else changed them. The message
-	// has the order, the sku or coupon, and the figures. Trying again does not help; somebody has to look.
+	// ErrInconsistency says that stock or coupon is not as this order left it: something else
+	// changed them. The message has the order, the sku or coupon, and the figures. Trying again
+	// does not help; somebody has to look.
 	ErrInconsistency = errors.New("order: stock or coupon is not as this order left it")
 
-	// ErrBusy says that the database stayed locked, or kept choosing this transaction as the victim of a deadlock, for
-	// as long as the store tries. Trying again later helps.
+	// ErrBusy says that the database stayed locked, or kept choosing this transaction as the victim
+	// of a deadlock, for as long as the store tries. Trying again later helps.
 	ErrBusy = errors.New("order: database busy")
 
-	// ErrUnknownOutcome says that the answer to a commit was lost: all of it stands, or nothing does. Call again: every
-	// operation finds out which, and none applies its effects twice.
+	// ErrUnknownOutcome says that the answer to a commit was lost: all of it stands, or nothing
+	// does. Call again: every operation but AddStock finds out which, and none of them applies its
+	// effects twice.
 	ErrUnknownOutcome = errors.New("order: outcome unknown")
 )
 
-// Order is what a customer placed. Ids are 1 to 256 bytes of UTF-8. Money is an integer of the smallest unit of
-// the currency.
+// Order is what a customer placed. Ids are 1 to 256 bytes of UTF-8. Money is an integer of the
+// smallest unit of the currency.
 type Order struct {
 	No       string
 	UserID   string
@@ -58,8 +60,8 @@ type Item struct {
 	Quantity int64 // 1 to 1,000,000,000
 }
 
-// Payment is money that arrived for an order. ID is the payment provider's and identifies it: the same payment
-// told twice counts once.
+// Payment is money that arrived for an order. ID is the payment provider's and identifies it: the
+// same payment told twice counts once.
 type Payment struct {
 	ID      string
 	OrderNo string
@@ -67,8 +69,8 @@ type Payment struct {
 	At      time.Time
 }
 
-// PayOutcome is what became of a payment. No payment is dropped: it pays its
-// order, or a refund record stands, or there is an error.
+// PayOutcome is what became of a payment. No payment is dropped: it pays its order, or a refund
+// record stands, or there is an error.
 type PayOutcome int
 
 // The outcomes of a payment.
@@ -135,8 +137,7 @@ func (r Result) Done() bool {
 	return false
 }
 
-// NotYet gives the later instant at which the order expires; ok is false when
-// there is none.
+// NotYet gives the later instant at which the order expires; ok is false when there is none.
 func (r Result) NotYet() (expireAt time.Time, ok bool) {
 	if r.Outcome != NotYetDue || r.ExpireAt.IsZero() {
 		return time.Time{}, false

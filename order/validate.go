@@ -7,12 +7,10 @@ import (
 	"github.com/orderwheel/orderwheel/order/internal/check"
 )
 
-// Validate reports every fault of the order at once, each with its field, its value and what to do about it.
-// The error wraps ErrInvalid. A store calls it before it touches the
-// database.
+// Validate reports every fault of the order at once, each with its field, its value and what to do
+// about it. The error wraps ErrInvalid. A store calls it before it touches the database.
 //
-// ExpireAt may lie in the past: such an order is closed as soon as the engine
-// hears of it.
+// ExpireAt may lie in the past: such an order is closed as soon as the engine hears of it.
 func (o Order) Validate() error {
 	var f check.Faults
 	f.ID("No", o.No)
@@ -41,8 +39,7 @@ func (o Order) Validate() error {
 	return f.Err(ErrInvalid)
 }
 
-// Validate reports every fault of the payment at once, as Order.Validate
-// does.
+// Validate reports every fault of the payment at once, as Order.Validate does.
 func (p Payment) Validate() error {
 	var f check.Faults
 	f.ID("ID", p.ID)

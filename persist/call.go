@@ -2,6 +2,7 @@ package persist
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -27,7 +28,8 @@ func (once) NoRetry() bool { return true }
 func (r *Redis) run(ctx context.Context, s *script, args ...any) (reply, error) {
 	resent := false // an earlier copy may have been applied
 	a, err := r.repeat(ctx, s.name, s.writes, func() answer {
-		a := r.try(ctx, func() answer { return r.eval(ctx, s, resent, args) })
+		again := resent // an attempt that is left alone reads it later
+		a := r.try(ctx, func() answer { return r.eval(ctx, s, again, args) })
 		resent = resent || a.cut || mayHaveRun(a.err)
 		return a
 	})
@@ -39,33 +41,38 @@ func (r *Redis) run(ctx context.Context, s *script, args ...any) (reply, error) 
 
 // repeat calls attempt until it has an answer, a fatal error, or ctx has ended.
 func (r *Redis) repeat(ctx context.Context, op string, writes bool, attempt func() answer) (answer, error) {
+	watch := caller{presence: &r.away, op: op}
 	start := time.Now()
 	fail := &callError{op: op}
 	for ctx.Err() == nil {
+		attempted := time.Now()
 		a := attempt()
+		if a.err == nil && !a.cut {
+			watch.answered(ctx, attempted)
+			return a, nil
+		}
 		fail.tries++
-		fail.took = time.Since(start)
 		fail.unknown = fail.unknown || writes && (a.cut || mayHaveRun(a.err))
 		if a.cut {
 			fail.class = ErrRetryable
 			break
 		}
-		if a.err == nil {
-			r.away.answered(ctx, op)
-			return a, nil
+		if ctx.Err() != nil && errors.Is(a.err, ctx.Err()) && fail.last != nil {
+			break // go-redis says no more than ctx does: what it said before is worth more
 		}
 		c := classify(a.err, r.isCluster())
 		fail.class, fail.last = c.sentinel(), a.err
 		if c == fatal {
+			watch.gaveUp()
 			return answer{}, fail
 		}
 		if ctx.Err() == nil && !isLocal(a.err) {
-			r.away.failed(ctx, op, c, a.err)
+			watch.failed(ctx, attempted, c, a.err)
 		}
 		sleep(ctx, r.backoff.wait(fail.tries))
 	}
-	fail.ctx = ctx.Err()
-	fail.took = time.Since(start)
+	watch.gaveUp()
+	fail.ctx, fail.took = ctx.Err(), time.Since(start)
 	return answer{}, fail
 }
 

@@ -72,8 +72,7 @@ type walker struct {
 }
 
 func walk(t *testing.T, b bed, seed uint64, steps int) {
-	w := &walker{bed: b, rnd: rand.New(rand.NewPCG(seed, 0)), model: model{}, tokens: []string{"none"}}
-	w.nowMS = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMilli()
+	w := newWalker(b, seed)
 	for step := range steps {
 		w.tick(t)
 		op := w.step(t)
@@ -83,6 +82,16 @@ func walk(t *testing.T, b bed, seed uint64, steps int) {
 		}
 	}
 	w.drain(t)
+}
+
+func newWalker(b bed, seed uint64) *walker {
+	return &walker{
+		bed:    b,
+		rnd:    rand.New(rand.NewPCG(seed, 0)),
+		model:  model{},
+		tokens: []string{"none"},
+		nowMS:  time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMilli(),
+	}
 }
 
 // tick moves the clock of miniredis, or reads that of Redis.

@@ -8,14 +8,16 @@ import (
 	"github.com/orderwheel/orderwheel/persist"
 )
 
-// driftPer is the inverse of the rate at which two clocks may drift apart: 1/2000, the
-// 500 ppm at which NTP slews at most.
+// driftPer is the inverse of the rate at which two clocks may drift apart: 1/2000,
+// the 500 ppm at which NTP slews at most.
 const driftPer = 2000
 
-// Clock estimates the store's clock from below. A reading says that the store showed StoreUS at some instant
-// between Sent and Received, so the difference of its clock and ours lies between two bounds; further readings narrow
-// them, passing time widens them by the drift, and a reading outside them means that the store's clock was
-// stepped and starts afresh. This is Cristian's algorithm (Probabilistic Clock Synchronization, 1989) kept as an interval.
+// Clock estimates the store's clock from below. A reading says that the store
+// showed StoreUS at some instant between Sent and Received, so the difference of
+// its clock and ours lies between two bounds; further readings narrow them, passing
+// time widens them by the drift, and a reading outside them means that the store's
+// clock was stepped and starts afresh. This is Cristian's algorithm (Probabilistic
+// Clock Synchronization, 1989) kept as an interval.
 //
 // It is safe for concurrent use. Before the first reading it shows 1970.
 type Clock struct {

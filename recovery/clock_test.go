@@ -11,7 +11,8 @@ import (
 	"github.com/orderwheel/orderwheel/persist"
 )
 
-// ask reads a store whose clock is ahead of ours by offset, with that much time on the way there and back.
+// ask reads a store whose clock is ahead of ours by offset, with that much time on
+// the way there and back.
 func ask(offset, there, back time.Duration) persist.Sample {
 	s := persist.Sample{Sent: time.Now()}
 	time.Sleep(there)

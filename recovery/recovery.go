@@ -38,8 +38,8 @@ type Config struct {
 
 	// Ready is how many ids wait for a worker here.
 	Ready func() int
-	// Found takes ids that the sweep found, Overdue those that a rebuild or a reap did. Each returns the
-	// ids that were not held here.
+	// Found takes ids that the sweep found, Overdue those that a rebuild or a reap
+	// did. Each returns the ids that were not held here.
 	Found, Overdue func([]wheel.Due) (taken []wheel.Due)
 }
 
@@ -70,8 +70,8 @@ func New(cfg Config) *Recovery {
 	return r
 }
 
-// Rebuild arms what the store holds, oldest first, and hands over what is overdue. It returns
-// when all has been read, or with the error that ended the reading.
+// Rebuild arms what the store holds, oldest first, and hands over what is overdue.
+// It returns when all has been read, or with the error that ended the reading.
 func (r *Recovery) Rebuild(ctx context.Context) error {
 	var cursor persist.Cursor
 	for more := true; more; {
@@ -141,7 +141,8 @@ func (r *Recovery) Stats() Stats {
 	}
 }
 
-// every calls do at that pace until Stop. An error is logged when it is new, not again while it lasts.
+// every calls do at that pace until Stop. An error is logged when it is new, not
+// again while it lasts.
 func (r *Recovery) every(pace time.Duration, event string, do func(context.Context) error) {
 	ticker := time.NewTicker(pace)
 	defer ticker.Stop()
@@ -160,12 +161,14 @@ func (r *Recovery) every(pace time.Duration, event string, do func(context.Conte
 	}
 }
 
-// round is one sweep and one reap; a fault of one does not keep the other from its turn.
+// round is one sweep and one reap; a fault of one does not keep the other from its
+// turn.
 func (r *Recovery) round(ctx context.Context) error {
 	return errors.Join(r.sweep(ctx), r.reap(ctx))
 }
 
-// sweep hands over the oldest of what is overdue by more than Grace and not held here.
+// sweep hands over the oldest of what is overdue by more than Grace and not held
+// here.
 func (r *Recovery) sweep(ctx context.Context) error {
 	if r.cfg.Ready() > r.cfg.ReadyLimit {
 		return nil

@@ -217,7 +217,8 @@ func TestReapHandsOverWhatIsDueAndArmsSuccessors(t *testing.T) {
 	})
 }
 
-// Cases 35, 37, 42: an error ends no loop, is logged once while it lasts, and the next round covers the same range.
+// Cases 35, 37, 42: an error ends no loop, is logged once while it lasts, and the
+// next round covers the same range.
 func TestAnErrorOfTheStoreEndsNoLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := setup(t)

@@ -1,14 +1,14 @@
-// Package arming is the one door to the wheel. Three parties arm ids: the user's calls, the
-// executor (what a claim, an ack or a retry answered) and recovery (what a
-// page of the store said). Each of them acts on an answer of the store, and answers
-// overtake each other: a page read a second ago may say that an id is due at
-// nine, when the user has moved it to five since. Armed by the page, it would fire four hours
-// late, and only the sweep would notice.
+// Package arming is the one door to the wheel. Three parties arm ids: the user's
+// calls, the executor (what a claim, an ack or a retry answered) and recovery (what
+// a page of the store said). Each of them acts on an answer of the store, and
+// answers overtake each other: a page read a second ago may say that an id is due
+// at nine, when the user has moved it to five since. Armed by the page, it would
+// fire four hours late, and only the sweep would notice.
 //
 // So the board keeps one rule: an answer arms nothing if a user's call on that id
-// was answered after the question was asked. Who asks takes a Ticket before the question;
-// the user's call is always right, for the caller holds the id's lock across the
-// write and the arming.
+// was answered after the question was asked. Who asks takes a Ticket before the
+// question; the user's call is always right, for the caller holds the id's lock
+// across the write and the arming.
 package arming
 
 import (
@@ -36,7 +36,8 @@ type touch struct {
 	seq uint64
 }
 
-// Ticket is taken before the store is asked, and ended when the answer has been used.
+// Ticket is taken before the store is asked, and ended when the answer has been
+// used.
 type Ticket struct{ seq uint64 }
 
 // New makes a board for w.
@@ -54,8 +55,8 @@ func (b *Board) Ask() Ticket {
 	return Ticket{b.mu.seq}
 }
 
-// End gives the ticket back and forgets the user answers that no open ticket can
-// be older than.
+// End gives the ticket back and forgets the user answers that no open ticket can be
+// older than.
 func (b *Board) End(t Ticket) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,8 +77,8 @@ func (b *Board) End(t Ticket) {
 	b.mu.order = slices.Delete(b.mu.order, 0, n)
 }
 
-// Arm arms id as the answer to t's question says. It reports false, and does nothing, where a
-// user's call was answered since.
+// Arm arms id as the answer to t's question says. It reports false, and does
+// nothing, where a user's call was answered since.
 func (b *Board) Arm(t Ticket, id string, dueMS int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,8 +89,8 @@ func (b *Board) Arm(t Ticket, id string, dueMS int64) bool {
 	return true
 }
 
-// Missed reports whether the wheel still holds id, which the answer to t's question says is
-// overdue, and disarms it. A user's call since then makes it false.
+// Missed reports whether the wheel still holds id, which the answer to t's question
+// says is overdue, and disarms it. A user's call since then makes it false.
 func (b *Board) Missed(t Ticket, id string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

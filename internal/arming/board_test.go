@@ -81,7 +81,8 @@ func TestMissedDisarmsOnlyWhatNoUserHasMoved(t *testing.T) {
 	b.End(ticket)
 }
 
-// The memory of user answers lasts as long as the oldest open question, and no longer.
+// The memory of user answers lasts as long as the oldest open question, and no
+// longer.
 func TestUserAnswersAreForgottenWhenNoQuestionIsOlder(t *testing.T) {
 	t.Parallel()
 	b, _ := setup()
@@ -104,7 +105,8 @@ func TestUserAnswersAreForgottenWhenNoQuestionIsOlder(t *testing.T) {
 	require.Empty(t, b.mu.open)
 }
 
-// Random questions and answers against a model that remembers every user answer for ever.
+// Random questions and answers against a model that remembers every user answer for
+// ever.
 func TestBoardAgreesWithAModelThatForgetsNothing(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {

@@ -13,16 +13,18 @@ import (
 // reasonTimeout is the close_reason of an order that was not paid in time.
 const reasonTimeout = "timeout"
 
-// Close closes an order that is unpaid and expires at now or before, and gives its stock and its coupon back, in one
-// transaction. For any other order it changes nothing and says why: paid, closed already, not yet due, unknown. These
-// answers are no errors. now is the engine's clock (Task.Now), rounded down to the millisecond; it becomes closed_at.
+// Close closes an order that is unpaid and expires at now or before, and gives its stock and its
+// coupon back, in one transaction. For any other order it changes nothing and says why: paid,
+// closed already, not yet due, unknown. These answers are no errors. now is the engine's clock
+// (Task.Now), rounded down to the millisecond; it becomes closed_at.
 //
-// Close is safe to repeat and to run many times at once: one call closes, the
-// others answer order.ClosedAlready.
+// Close is safe to repeat and to run many times at once: one call closes, the others answer
+// order.ClosedAlready.
 //
-// Errors: order.ErrInconsistency when the stock or the coupon is not as the order left it, with the figures;
-// order.ErrBusy; order.ErrUnknownOutcome; order.ErrInvalid for an impossible
-// now. After every one but ErrUnknownOutcome nothing is applied, and after every one Close may be called again.
+// Errors: order.ErrInconsistency when the stock or the coupon is not as the order left it, with the
+// figures; order.ErrBusy; order.ErrUnknownOutcome; order.ErrInvalid for an impossible now. After
+// every one but ErrUnknownOutcome nothing is applied, and after every one Close may be called
+// again.
 func (s *Store) Close(ctx context.Context, orderNo string, now time.Time) (order.Result, error) {
 	var f check.Faults
 	f.Instant("now", now)
@@ -40,8 +42,8 @@ func (s *Store) Close(ctx context.Context, orderNo string, now time.Time) (order
 	return res, nil
 }
 
-// close is the transaction of the package comment. Its first statement decides; what follows happens only to the one call
-// whose statement changed the row.
+// close is the transaction of the package comment. Its first statement decides; what follows
+// happens only to the one call whose statement changed the row.
 func (t *tx) close(orderNo string, nowMS int64) (order.Result, error) {
 	n, err := t.exec(`
 		UPDATE orders SET status = 'closed', close_reason = ?, closed_at = ?
@@ -53,21 +55,25 @@ func (t *tx) close(orderNo string, nowMS int64) (order.Result, error) {
 	if n == 0 {
 		return t.whyNotClosed(orderNo, nowMS)
 	}
-	var couponID sql.NullString
-	if _, err := t.get(`SELECT coupon_id FROM orders WHERE order_no = ?`, []any{orderNo}, &couponID); err != nil {
-		return order.Result{}, err
-	}
 	if err := t.settleStock(releaseStock, orderNo, nowMS); err != nil {
 		return order.Result{}, err
 	}
-	if couponID.Valid {
-		if err := t.unfreezeCoupon(couponID.String, orderNo, nowMS); err != nil {
-			return order.Result{}, err
-		}
+	if err := t.unfreezeCoupon(orderNo, nowMS); err != nil {
+		return order.Result{}, err
 	}
-	_, err = t.exec(`INSERT INTO close_log (order_no, result, reason, at) VALUES (?, 'closed', ?, ?)`,
+	if err := t.logClose(orderNo, nowMS); err != nil {
+		return order.Result{}, err
+	}
+	return order.Result{Outcome: order.ClosedNow}, nil
+}
+
+func (t *tx) logClose(orderNo string, nowMS int64) error {
+	_, err := t.exec(`INSERT INTO close_log (order_no, result, reason, at) VALUES (?, 'closed', ?, ?)`,
 		orderNo, reasonTimeout, nowMS)
-	return order.Result{Outcome: order.ClosedNow}, err
+	if err != nil && t.dialect.Duplicate(err) {
+		return fmt.Errorf("%w: order %q is unpaid, but the close_log has its close: %w", order.ErrInconsistency, orderNo, err)
+	}
+	return err
 }
 
 func (t *tx) whyNotClosed(orderNo string, nowMS int64) (order.Result, error) {

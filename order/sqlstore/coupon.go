@@ -10,8 +10,9 @@ import (
 	"github.com/orderwheel/orderwheel/order/internal/check"
 )
 
-// AddCoupon gives a user an unused coupon that may be put on an order before expireAt (rounded up to the
-// millisecond). order.ErrDuplicate is returned when the id exists, order.ErrInvalid for unfit arguments.
+// AddCoupon gives a user an unused coupon that may be put on an order before expireAt (rounded up
+// to the millisecond). order.ErrDuplicate is returned when the id exists, order.ErrInvalid for
+// unfit arguments.
 func (s *Store) AddCoupon(ctx context.Context, couponID, userID string, expireAt time.Time) error {
 	var f check.Faults
 	f.ID("couponID", couponID)
@@ -34,8 +35,7 @@ func (s *Store) AddCoupon(ctx context.Context, couponID, userID string, expireAt
 	return nil
 }
 
-// freezeCoupon reserves a coupon for an order; order.ErrCoupon says why it
-// cannot be.
+// freezeCoupon reserves a coupon for an order; order.ErrCoupon says why it cannot be.
 func (t *tx) freezeCoupon(o order.Order, nowMS int64) error {
 	n, err := t.exec(`
 		UPDATE user_coupons SET status = 'frozen', order_no = ?
@@ -61,32 +61,38 @@ func (t *tx) freezeCoupon(o order.Order, nowMS int64) error {
 	return fmt.Errorf("%w: coupon %q of user %q: %s", order.ErrCoupon, o.CouponID, o.UserID, why)
 }
 
-// unfreezeCoupon gives the coupon of a closed order back: unused, or expired
-// where its own validity is over.
-func (t *tx) unfreezeCoupon(couponID, orderNo string, nowMS int64) error {
-	return t.settleCoupon(couponID, orderNo, `
+// unfreezeCoupon gives the coupon of a closed order back, where it has one: unused, or expired
+// where the coupon's own validity is over.
+func (t *tx) unfreezeCoupon(orderNo string, nowMS int64) error {
+	return t.settleCoupon(orderNo, `
 		UPDATE user_coupons SET status = CASE WHEN expire_at <= ? THEN 'expired' ELSE 'unused' END, order_no = NULL
-		WHERE coupon_id = ? AND status = 'frozen' AND order_no = ?`, nowMS, couponID, orderNo)
+		WHERE coupon_id = ? AND status = 'frozen' AND order_no = ?`, nowMS)
 }
 
-// useCoupon spends the coupon of a paid order. It does not matter that its validity may be over by
-// now: it was not when the order was placed.
-func (t *tx) useCoupon(couponID, orderNo string) error {
-	return t.settleCoupon(couponID, orderNo, `
+// useCoupon spends the coupon of a paid order, where it has one. It does not matter that its
+// validity may be over by now: it was not when the order was placed.
+func (t *tx) useCoupon(orderNo string) error {
+	return t.settleCoupon(orderNo, `
 		UPDATE user_coupons SET status = 'used'
-		WHERE coupon_id = ? AND status = 'frozen' AND order_no = ?`, couponID, orderNo)
+		WHERE coupon_id = ? AND status = 'frozen' AND order_no = ?`)
 }
 
-func (t *tx) settleCoupon(couponID, orderNo, update string, args ...any) error {
-	n, err := t.exec(update, args...)
+// settleCoupon runs update, whose last arguments are the coupon and the order. What the order froze
+// must be there.
+func (t *tx) settleCoupon(orderNo, update string, args ...any) error {
+	var id sql.NullString
+	if _, err := t.get(`SELECT coupon_id FROM orders WHERE order_no = ?`, []any{orderNo}, &id); err != nil || !id.Valid {
+		return err
+	}
+	n, err := t.exec(update, append(args, id.String, orderNo)...)
 	if err != nil || n > 0 {
 		return err
 	}
-	c, err := t.coupon(couponID)
+	c, err := t.coupon(id.String)
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: coupon %q is not frozen by order %q: %s", order.ErrInconsistency, couponID, orderNo, c.state())
+	return fmt.Errorf("%w: coupon %q is not frozen by order %q: %s", order.ErrInconsistency, id.String, orderNo, c.state())
 }
 
 type coupon struct {

@@ -10,13 +10,14 @@ import (
 	"github.com/orderwheel/orderwheel/order/internal/check"
 )
 
-// Create places an order: unpaid, its stock locked, its coupon frozen, in one transaction. expire_at is rounded
-// up to the millisecond. now is the time of creation, by which the coupon must
+// Create places an order: unpaid, its stock locked, its coupon frozen, in one transaction.
+// expire_at is rounded up to the millisecond. now is the time of creation, by which the coupon must
 // be valid. Schedule the order with the engine when Create has returned nil.
 //
-// Errors: order.ErrInvalid (every fault at once), order.ErrDuplicate, order.ErrOutOfStock (names the sku and
-// what is left), order.ErrCoupon (says why), order.ErrBusy, and order.ErrUnknownOutcome: call again with the same
-// order, and nil or order.ErrDuplicate both mean that it stands.
+// Errors: order.ErrInvalid (every fault at once), order.ErrDuplicate, order.ErrOutOfStock (names
+// the sku and what is left), order.ErrCoupon (says why), order.ErrBusy, and
+// order.ErrUnknownOutcome: call again with the same order, and nil or order.ErrDuplicate both mean
+// that it stands.
 func (s *Store) Create(ctx context.Context, o order.Order, now time.Time) error {
 	if err := o.Validate(); err != nil {
 		return fmt.Errorf("create order %s: %w", check.Quote(o.No), err)
@@ -55,14 +56,16 @@ func (t *tx) create(o order.Order, nowMS int64) error {
 }
 
 func (t *tx) createItem(orderNo string, it order.Item, nowMS int64) error {
-	moved, known, have, err := t.move(lockStock, orderNo, it, nowMS)
+	short, err := t.move(lockStock, orderNo, it, nowMS)
 	switch {
 	case err != nil:
 		return err
-	case !moved && !known:
+	case short != nil && !short.known:
 		return fmt.Errorf("%w: there is no sku %q", order.ErrOutOfStock, it.SKU)
-	case !moved:
-		return fmt.Errorf("%w: sku %q has %d, the order asks for %d", order.ErrOutOfStock, it.SKU, have, it.Quantity)
+	case short != nil && short.have >= it.Quantity:
+		return errMoved // it was delivered, or given back, between the two statements
+	case short != nil:
+		return fmt.Errorf("%w: sku %q has %d, the order asks for %d", order.ErrOutOfStock, it.SKU, short.have, it.Quantity)
 	}
 	_, err = t.exec(`INSERT INTO order_items (order_no, sku_id, quantity) VALUES (?, ?, ?)`, orderNo, it.SKU, it.Quantity)
 	return err

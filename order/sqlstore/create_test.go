@@ -147,3 +147,11 @@ func TestUnpaidReadsAnIndexAndSortsNothing(t *testing.T) {
 		ORDER BY order_no LIMIT ?`, "", 10).Scan(&id, &parent, &unused, &plan))
 	require.Contains(t, plan, "COVERING INDEX orders_unpaid")
 }
+
+func TestStockThatOverflowsIsRefused(t *testing.T) {
+	t.Parallel()
+	s := unchecked(t)
+	s.exec(`UPDATE sku_stock SET stock = 9223372036854775806 WHERE sku_id = 'a'`)
+	require.Error(t, s.AddStock(t.Context(), "a", 2))
+	require.Equal(t, [3]int64{math.MaxInt64 - 1, 0, 0}, s.stock("a"))
+}

@@ -1,5 +1,6 @@
-// Package sqlstore keeps orders in a SQL database: it creates, pays, extends and closes them, each in one transaction that
-// is applied whole or not at all. The order package says what these mean; a Dialect says what differs between databases.
+// Package sqlstore keeps orders in a SQL database: it creates, pays, extends and closes them, each
+// in one transaction that is applied whole or not at all. The order package says what these mean; a
+// Dialect says what differs between databases.
 //
 //	db, err := sqlite.Open(ctx, "orders.db")
 //	store := sqlstore.New(db, sqlite.Dialect{})
@@ -15,19 +16,24 @@
 //	refunds        money that goes back, one row a payment; sending it is the application's
 //	close_log      one row for each close that changed something
 //
-// Instants are Unix milliseconds, money and stock integers. For each sku, stock + lock_stock + sold changes only by AddStock; lock_stock
-// is the sum over its unpaid orders, sold over its paid ones. A coupon is frozen while the order that names it is unpaid, and used when it is paid.
+// Instants are Unix milliseconds, money and stock integers. For each sku, stock + lock_stock + sold
+// changes only by AddStock; lock_stock is the sum over its unpaid orders, sold over its paid ones.
+// A coupon is frozen while the order that names it is unpaid, and used when it is paid.
 //
 // # How a transaction runs
 //
-// Its first write decides: an UPDATE with the expected state in its WHERE. The number of changed rows, not an earlier read, says who won. Stock is taken and
-// given back in the order of sku. So the statements are right at READ COMMITTED and above, without row locks by SELECT.
+// Its first write decides: an UPDATE with the expected state in its WHERE. The number of changed
+// rows, not an earlier read, says who won. Stock is taken and given back in the order of sku. So
+// the statements are right at READ COMMITTED and above, without row locks by SELECT.
 //
-// A transaction that others stopped (locked, deadlock, lock timeout) is rolled back and run again, with pauses, until ctx ends
-// or it was tried fifty times (order.ErrBusy). Where the database has one writer, the transactions of a Store queue for it in the order they came. When ctx
-// ends nothing is applied. When the answer to a commit is lost the error is order.ErrUnknownOutcome, and calling again finds out. Errors keep the driver's error for errors.As.
+// A transaction that others stopped (locked, deadlock, lock timeout) is rolled back and run again,
+// with pauses, until ctx ends or it was tried fifty times (order.ErrBusy). Where the database has
+// one writer, the transactions of a Store queue for it in the order they came. When ctx ends
+// nothing is applied. When the answer to a commit is lost the error is order.ErrUnknownOutcome, and
+// calling again finds out. Errors keep the driver's error for errors.As.
 //
 // # What is left to others
 //
-// When to call Close is the engine's business, prices and the sending of refunds the application's. The store starts no goroutine and reads no clock.
+// When to call Close is the engine's business, prices and the sending of refunds the application's.
+// The store starts no goroutine and reads no clock.
 package sqlstore

@@ -10,11 +10,12 @@ import (
 	"github.com/orderwheel/orderwheel/order/internal/check"
 )
 
-// Extend moves the expire_at of an unpaid order, rounded up to the millisecond; earlier is allowed. Call it before
-// the engine's Schedule with the same instant: a close that comes in between finds the order not yet due. After
-// order.ErrUnknownOutcome call it again.
+// Extend moves the expire_at of an unpaid order, rounded up to the millisecond; earlier is allowed.
+// Call it before the engine's Schedule with the same instant: a close that comes in between finds
+// the order not yet due. After order.ErrUnknownOutcome call it again.
 //
-// Errors: order.ErrUnknownOrder, order.ErrNotUnpaid (it was paid or closed before), order.ErrInvalid, order.ErrBusy.
+// Errors: order.ErrUnknownOrder, order.ErrNotUnpaid (it was paid or closed before),
+// order.ErrInvalid, order.ErrBusy.
 func (s *Store) Extend(ctx context.Context, orderNo string, expireAt time.Time) error {
 	var f check.Faults
 	f.Instant("expireAt", expireAt)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"io"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -14,15 +15,19 @@ import (
 	"github.com/orderwheel/orderwheel/order/sqlstore/sqlite"
 )
 
-// A step is one call of a transaction to the database driver: "begin", "exec
-// UPDATE orders", "query SELECT", "commit". before is called ahead of it, and an error keeps it from being executed;
-// after is called when it was executed, and an error takes the place of its answer.
+// A step is one call of a transaction to the database driver: "begin", "exec UPDATE orders", "query
+// SELECT", "commit". before is called ahead of it, and an error keeps it from being executed; after
+// is called when it was executed, and an error takes the place of its answer.
+//
+// blind is asked ahead of before: true keeps a statement from being executed and answers it as if
+// no row matched, as it would have been a moment before another transaction's commit.
 type faults struct {
 	before, after func(ctx context.Context, step string) error
+	blind         func(step string) bool
 }
 
-// faultConnector wraps the connections of the SQLite driver so that faults,
-// once armed, sees every step.
+// faultConnector wraps the connections of the SQLite driver so that faults, once armed, sees every
+// step.
 type faultConnector struct {
 	driver.Connector
 	armed atomic.Pointer[faults]
@@ -61,8 +66,7 @@ func (c *faultConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return &faultConn{sqliteConn: conn.(sqliteConn), c: c}, nil
 }
 
-// sqliteConn is what the driver's connections implement, all of which a
-// wrapper must pass on.
+// sqliteConn is what the driver's connections implement, all of which a wrapper must pass on.
 type sqliteConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -113,16 +117,33 @@ func (c *faultConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx,
 }
 
 func (c *faultConn) ExecContext(ctx context.Context, q string, args []driver.NamedValue) (driver.Result, error) {
+	if c.c.blinded("exec " + verb(q)) {
+		return driver.RowsAffected(0), nil
+	}
 	return step(ctx, c.c, "exec "+verb(q),
 		func() (driver.Result, error) { return c.sqliteConn.ExecContext(ctx, q, args) },
 		func(driver.Result) {})
 }
 
 func (c *faultConn) QueryContext(ctx context.Context, q string, args []driver.NamedValue) (driver.Rows, error) {
+	if c.c.blinded("query " + verb(q)) {
+		return noRows{}, nil
+	}
 	return step(ctx, c.c, "query "+verb(q),
 		func() (driver.Rows, error) { return c.sqliteConn.QueryContext(ctx, q, args) },
 		func(rows driver.Rows) { _ = rows.Close() })
 }
+
+func (c *faultConnector) blinded(step string) bool {
+	f := c.armed.Load()
+	return f != nil && f.blind != nil && f.blind(step)
+}
+
+type noRows struct{}
+
+func (noRows) Columns() []string         { return nil }
+func (noRows) Close() error              { return nil }
+func (noRows) Next([]driver.Value) error { return io.EOF }
 
 type faultTx struct {
 	driver.Tx

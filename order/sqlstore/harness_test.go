@@ -3,6 +3,7 @@ package sqlstore_test
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -38,8 +39,8 @@ type shop struct {
 	initial map[string]int64 // units added, by sku
 }
 
-// setup makes a shop with 100 units each of sku a and b, and the coupon c1 of user u, valid for a day. The invariants are checked when the
-// test ends.
+// setup makes a shop with 100 units each of sku a and b, and the coupon c1 of user u, valid for a
+// day. The invariants are checked when the test ends.
 func setup(t testing.TB) *shop {
 	t.Helper()
 	s := unchecked(t)
@@ -85,6 +86,38 @@ func (s *shop) addStock(sku string, n int64) {
 	s.t.Helper()
 	require.NoError(s.t, s.AddStock(s.t.Context(), sku, n))
 	s.initial[sku] += n
+}
+
+// createMany places n orders in a few statements, as newOrder has them, numbered prefix + 00000 and
+// so on, with just enough stock; every other has a coupon of its own, "c-" and its number, valid a
+// millisecond longer.
+func (s *shop) createMany(prefix string, n int) (nos []string) {
+	s.t.Helper()
+	s.addStock("a", 2*int64(n))
+	s.addStock("b", 3*int64(n))
+	for i := range n {
+		nos = append(nos, fmt.Sprintf("%s%05d", prefix, i))
+	}
+	tx, err := s.DB().BeginTx(s.t.Context(), nil)
+	require.NoError(s.t, err)
+	for _, stmt := range []string{
+		`INSERT INTO orders (order_no, user_id, status, expire_at, amount, coupon_id, created_at)
+			WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < :n)
+			SELECT :prefix || printf('%05d', i), 'u', 'unpaid', :due, 500, CASE WHEN i % 2 THEN 'c-' || :prefix || printf('%05d', i) END, 0
+			FROM n`,
+		`INSERT INTO order_items SELECT order_no, 'a', 2 FROM orders WHERE order_no >= :prefix
+			UNION ALL SELECT order_no, 'b', 3 FROM orders WHERE order_no >= :prefix`,
+		`INSERT INTO stock_ledger SELECT order_no, sku_id, 'lock', quantity, 0 FROM order_items WHERE order_no >= :prefix`,
+		`UPDATE sku_stock SET lock_stock = lock_stock + 2 * :n, stock = stock - 2 * :n WHERE sku_id = 'a'`,
+		`UPDATE sku_stock SET lock_stock = lock_stock + 3 * :n, stock = stock - 3 * :n WHERE sku_id = 'b'`,
+		`INSERT INTO user_coupons SELECT coupon_id, 'u', 'frozen', order_no, :due + 1 FROM orders
+			WHERE order_no >= :prefix AND coupon_id IS NOT NULL`,
+	} {
+		_, err := tx.ExecContext(s.t.Context(), stmt, sql.Named("n", n), sql.Named("prefix", prefix), sql.Named("due", due.UnixMilli()))
+		require.NoError(s.t, err)
+	}
+	require.NoError(s.t, tx.Commit())
+	return nos
 }
 
 // create places an order of 2 a and 3 b with the changes of edit.

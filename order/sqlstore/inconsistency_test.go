@@ -8,8 +8,8 @@ import (
 	"github.com/orderwheel/orderwheel/order"
 )
 
-// Something outside the store spoiled the tables: close and pay apply nothing
-// and say what they found.
+// Something outside the store spoiled the tables: close and pay apply nothing and say what they
+// found.
 func TestASpoiledOrderIsLeftAloneAndNamed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -63,4 +63,18 @@ func TestASpoiledOrderIsLeftAloneAndNamed(t *testing.T) {
 			require.Equal(t, order.ClosedNow, s.close("o", due).Outcome)
 		})
 	}
+}
+
+func TestAnUnpaidOrderWhoseCloseIsLoggedIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	s.create("o")
+	s.exec(`INSERT INTO close_log VALUES ('o', 'closed', 'by hand', 0)`)
+	before := dump(t, s.DB())
+	_, err := s.Close(t.Context(), "o", due)
+	require.ErrorIs(t, err, order.ErrInconsistency)
+	require.ErrorContains(t, err, `order "o" is unpaid, but the close_log has its close`)
+	require.Equal(t, before, dump(t, s.DB()))
+	s.exec(`DELETE FROM close_log`)
+	require.Equal(t, order.ClosedNow, s.close("o", due).Outcome)
 }

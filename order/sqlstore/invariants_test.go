@@ -57,8 +57,8 @@ var invariants = []struct{ name, query string }{
 	{"no foreign key dangles", `SELECT * FROM pragma_foreign_key_check`},
 }
 
-// checkInvariants fails the test for each violation. initial has the units
-// added to each sku, whose sum never changes.
+// checkInvariants fails the test for each violation. initial has the units added to each sku, whose
+// sum never changes.
 func checkInvariants(t testing.TB, db *sql.DB, initial map[string]int64) {
 	t.Helper()
 	for _, v := range violations(t, db, initial) {

@@ -99,8 +99,8 @@ func childAll(s *sqlstore.Store) {
 	wg.Wait()
 }
 
-// killed runs a child and kills it (kill -9) when enough says so of a line of its, or when it is done. It returns
-// the lines up to then.
+// killed runs a child and kills it (kill -9) when enough says so of a line of its, or when it is
+// done. It returns the lines up to then.
 func killed(t *testing.T, path, job string, enough func(line string) bool) (lines []string, done bool) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -178,24 +178,17 @@ func setupKill(t *testing.T) (*shop, string) {
 
 func TestKilledAtRandomWhatWasAnsweredStandsAndTheRestCloses(t *testing.T) {
 	t.Parallel()
-	const orders = 60
+	const orders = 40
 	rnd := newRand(t)
 	path := filepath.Join(t.TempDir(), "orders.db")
+	initial := map[string]int64{}
 	rounds := races() / 125
 	for round := range rounds {
 		db, err := sqlite.OpenWith(t.Context(), path, sqlite.Options{Sync: sqlite.SyncNormal})
 		require.NoError(t, err)
 		s := newShop(t, db, sqlite.Dialect{})
-		s.addStock("a", 2*orders)
-		s.addStock("b", 3*orders)
-		s.initial = map[string]int64{"a": 2 * orders * int64(round+1), "b": 3 * orders * int64(round+1)}
-		var nos []string
-		for i := range orders {
-			no := fmt.Sprintf("r%04d-%02d", round, i)
-			nos = append(nos, no)
-			require.NoError(t, s.AddCoupon(t.Context(), "c-"+no, "u", due.Add(ms)))
-			s.create(no, withCoupon("c-"+no))
-		}
+		s.initial = initial
+		nos := s.createMany(fmt.Sprintf("r%04d-", round), orders)
 		require.NoError(t, db.Close())
 
 		left, pause := 1+rnd.IntN(orders), time.Duration(rnd.IntN(3000))*time.Microsecond

@@ -9,20 +9,23 @@ import (
 	"github.com/orderwheel/orderwheel/order/internal/check"
 )
 
-// Pay records money that arrived for an order. The order is paid if it is still unpaid, also past its expire_at: then its stock
-// is sold and its coupon used (order.PaidNow). If it was closed, or paid by another payment, a refund record
-// is written (order.Refunded). The same payment told again changes nothing and gets its old answer
-// (order.PaidAlready or order.Refunded). All in one transaction.
+// Pay records money that arrived for an order. The order is paid if it is still unpaid, also past
+// its expire_at: then its stock is sold and its coupon used (order.PaidNow). If it was closed, or
+// paid by another payment, a refund record is written (order.Refunded). The same payment told again
+// changes nothing and gets its old answer (order.PaidAlready or order.Refunded). All in one
+// transaction.
 //
-// After an error nothing is recorded, but the money is there: the caller must not tell the payer's bank that the
-// payment was taken in. Pay may be called again after each of them.
+// After an error nothing is recorded (after order.ErrUnknownOutcome perhaps), but the money is
+// there: the caller must not tell the payment provider that it was taken in. Pay may be called
+// again after each of them.
 //   - order.ErrUnknownOrder: no such order.
-//   - order.ErrWrongAmount: the order is unpaid and asks for another amount, or the same payment was recorded with another. A
-//     partial or an excess payment is a decision of the application; the order stays unpaid and closes at its time. (For an order
-//     that is closed or paid, any amount becomes a refund record.)
+//   - order.ErrWrongAmount: the order is unpaid and asks for another amount, or the same payment
+//     was recorded with another. A partial or an excess payment is a decision of the application;
+//     the order stays unpaid and closes at its time. (For an order that is closed or paid, any
+//     amount becomes a refund record.)
 //   - order.ErrPaymentReused: the payment id was recorded for another order.
-//   - order.ErrInconsistency, order.ErrBusy, order.ErrInvalid; order.ErrUnknownOutcome: call again, it
-//     counts once.
+//   - order.ErrInconsistency, order.ErrBusy, order.ErrInvalid; order.ErrUnknownOutcome: call again,
+//     it counts once.
 func (s *Store) Pay(ctx context.Context, p order.Payment) (order.PayOutcome, error) {
 	if err := p.Validate(); err != nil {
 		return 0, fmt.Errorf("payment %s of order %s: %w", check.Quote(p.ID), check.Quote(p.OrderNo), err)
@@ -56,14 +59,8 @@ func (t *tx) pay(p order.Payment) (order.PayOutcome, error) {
 	if err := t.settleStock(sellStock, p.OrderNo, atMS); err != nil {
 		return 0, err
 	}
-	var couponID sql.NullString
-	if _, err := t.get(`SELECT coupon_id FROM orders WHERE order_no = ?`, []any{p.OrderNo}, &couponID); err != nil {
+	if err := t.useCoupon(p.OrderNo); err != nil {
 		return 0, err
-	}
-	if couponID.Valid {
-		if err := t.useCoupon(couponID.String, p.OrderNo); err != nil {
-			return 0, err
-		}
 	}
 	return order.PaidNow, nil
 }
@@ -90,12 +87,13 @@ func (t *tx) recorded(p order.Payment) (order.PayOutcome, error) {
 	return order.PaidAlready, nil
 }
 
-// refund records that the money of an order that is closed, or paid by another
-// payment, goes back.
+// refund records that the money of an order that is closed, or paid by another payment, goes back.
 func (t *tx) refund(p order.Payment, atMS int64) (order.PayOutcome, error) {
 	var status order.Status
 	var amount int64
-	known, err := t.get(`SELECT status, amount FROM orders WHERE order_no = ?`, []any{p.OrderNo}, &status, &amount)
+	var paidBy sql.NullString
+	known, err := t.get(`SELECT status, amount, payment_id FROM orders WHERE order_no = ?`,
+		[]any{p.OrderNo}, &status, &amount, &paidBy)
 	switch {
 	case err != nil:
 		return 0, err
@@ -103,6 +101,8 @@ func (t *tx) refund(p order.Payment, atMS int64) (order.PayOutcome, error) {
 		return 0, fmt.Errorf("%w: its %d are recorded nowhere: give them back, or find the order", order.ErrUnknownOrder, p.Amount)
 	case status == order.Unpaid && amount == p.Amount:
 		return 0, errMoved // it was created between the two statements
+	case paidBy.String == p.ID:
+		return 0, errMoved // this same payment, told at the same time, paid it since recorded looked
 	case status == order.Unpaid:
 		return 0, fmt.Errorf("%w: the order asks for %d, the payment has %d", order.ErrWrongAmount, amount, p.Amount)
 	}
@@ -115,8 +115,8 @@ func (t *tx) refund(p order.Payment, atMS int64) (order.PayOutcome, error) {
 	return order.Refunded, t.recordedMeanwhile(err)
 }
 
-// recordedMeanwhile turns a duplicate payment id into another look: another transaction recorded the same
-// payment after this one had looked for it.
+// recordedMeanwhile turns a duplicate payment id into another look: another transaction recorded
+// the same payment after this one had looked for it.
 func (t *tx) recordedMeanwhile(err error) error {
 	if err != nil && t.dialect.Duplicate(err) {
 		return errMoved

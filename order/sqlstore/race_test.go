@@ -19,8 +19,7 @@ import (
 	"github.com/orderwheel/orderwheel/order/sqlstore/sqlite"
 )
 
-// races is how many orders a race test has: all of them where ORDERWHEEL_LONG
-// is set.
+// races is how many orders a race test has: all of them where ORDERWHEEL_LONG is set.
 func races() int {
 	if os.Getenv("ORDERWHEEL_LONG") != "" {
 		return 10_000
@@ -40,30 +39,16 @@ func newRand(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// setupRace has two stores on one file, as two processes would, and n orders,
-// every other with a coupon of its own.
+// setupRace has two stores on one file, as two processes would, and n orders.
 func setupRace(t *testing.T, n int) (stores [2]*shop, nos []string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "orders.db")
 	for i := range stores {
 		stores[i] = newShop(t, openDB(t, path), sqlite.Dialect{})
 	}
-	s := stores[0]
-	if n > 0 {
-		s.addStock("a", 2*int64(n))
-		s.addStock("b", 3*int64(n))
-	}
-	for i := range n {
-		no := fmt.Sprintf("o%05d", i)
-		nos = append(nos, no)
-		if i%2 == 0 {
-			s.create(no)
-			continue
-		}
-		require.NoError(t, s.AddCoupon(t.Context(), "c-"+no, "u", due.Add(time.Hour)))
-		s.create(no, withCoupon("c-"+no))
-	}
-	s.checkAtEnd()
+	nos = stores[0].createMany("o", n)
+	require.Empty(t, violations(t, stores[0].DB(), stores[0].initial))
+	stores[0].checkAtEnd()
 	return stores, nos
 }
 
@@ -104,8 +89,8 @@ func TestScanAndDelayMessageBothCloseAndTheStockComesBackOnce(t *testing.T) {
 	require.Equal(t, len(nos)/2, stores[0].count(`SELECT COUNT(*) FROM user_coupons WHERE status = 'unused'`))
 }
 
-// Two payments, one of them told twice, two closes and sometimes an extension of each order, a few orders at a time, in any order.
-// Exactly one wins; the invariants hold the rest.
+// Two payments, one of them told twice, two closes and sometimes an extension of each order, a few
+// orders at a time, in any order. Exactly one wins; the invariants hold the rest.
 func TestPayAndCloseRaceAndExactlyOneWins(t *testing.T) {
 	t.Parallel()
 	const together = 25
@@ -213,18 +198,17 @@ func (r *race) judge(no string) (winner string) {
 	return ""
 }
 
-// Buyers of the last units: none is sold twice, and what is closed is sold
-// again.
+// Buyers of the last units: none is sold twice, and what is closed is sold again.
 func TestBuyersRaceForTheLastUnits(t *testing.T) {
 	t.Parallel()
-	stores, _ := setupRace(t, 0)
+	stores, _ := setupRace(t, 1)
 	stores[0].addStock("last", 10)
 	var wg sync.WaitGroup
 	var got atomic.Int64
 	for i := range 40 {
 		s := stores[i%2]
 		wg.Go(func() {
-			o := newOrder(fmt.Sprint("o", i), func(o *order.Order) { o.Items = []order.Item{{SKU: "last", Quantity: 1}} })
+			o := newOrder(fmt.Sprint("buyer", i), func(o *order.Order) { o.Items = []order.Item{{SKU: "last", Quantity: 1}} })
 			switch err := s.Create(context.Background(), o, t0); {
 			case err == nil:
 				got.Add(1)

@@ -11,8 +11,8 @@ import (
 	"github.com/orderwheel/orderwheel/order/internal/check"
 )
 
-// Find reads an order and its state; its items are in the order of sku.
-// order.ErrUnknownOrder is returned when there is none.
+// Find reads an order and its state; its items are in the order of sku. order.ErrUnknownOrder is
+// returned when there is none.
 func (s *Store) Find(ctx context.Context, orderNo string) (order.Order, order.Status, error) {
 	var o order.Order
 	var status order.Status
@@ -26,8 +26,7 @@ func (s *Store) Find(ctx context.Context, orderNo string) (order.Order, order.St
 	return o, status, nil
 }
 
-// find needs no transaction: the lines of an order are written with it and
-// never change.
+// find needs no transaction: the lines of an order are written with it and never change.
 func (s *Store) find(ctx context.Context, orderNo string) (order.Order, order.Status, error) {
 	o := order.Order{No: orderNo}
 	var status order.Status
@@ -53,8 +52,8 @@ func (s *Store) find(ctx context.Context, orderNo string) (order.Order, order.St
 
 const itemsOf = `SELECT sku_id, quantity FROM order_items WHERE order_no = ?`
 
-// scanItems reads the lines of an order and sorts them by the bytes of sku, whatever the
-// database's collation says.
+// scanItems reads the lines of an order and sorts them by the bytes of sku, whatever the database's
+// collation says.
 func scanItems(rows *sql.Rows) ([]order.Item, error) {
 	defer rows.Close()
 	var items []order.Item
@@ -69,10 +68,10 @@ func scanItems(rows *sql.Rows) ([]order.Item, error) {
 	return items, rows.Err()
 }
 
-// Unpaid reads a page of the orders that are unpaid and have an expire_at, in
-// the order of order_no: up to limit with a number greater than after ("" begins; the last id of a
-// page is the next after; a short page is the last). dueMS[i] is the expire_at of ids[i] in Unix milliseconds. Orders
-// created behind the cursor while it moves are left to the next round.
+// Unpaid reads a page of the orders that are unpaid and have an expire_at, in the order of
+// order_no: up to limit with a number greater than after ("" begins; the last id of a page is the
+// next after; a short page is the last). dueMS[i] is the expire_at of ids[i] in Unix milliseconds.
+// Orders created behind the cursor while it moves are left to the next round.
 func (s *Store) Unpaid(ctx context.Context, after string, limit int) (ids []string, dueMS []int64, err error) {
 	var f check.Faults
 	f.Range("limit", int64(limit), 1, check.MaxQuantity)

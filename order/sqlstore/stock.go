@@ -10,9 +10,8 @@ import (
 	"github.com/orderwheel/orderwheel/order/internal/check"
 )
 
-// A move takes units of a sku from one column of sku_stock to another, guarded
-// by there being enough, and writes the ledger row that allows it once an
-// order.
+// A move takes units of a sku from one column of sku_stock to another, guarded by there being
+// enough, and writes the ledger row that allows it once an order.
 type move struct {
 	op     string // in stock_ledger
 	from   string // the column it takes from, for messages
@@ -31,16 +30,22 @@ var (
 		WHERE sku_id = ? AND lock_stock >= ?`}
 )
 
-// move applies m to one line of an order. moved is false when the guard held it back: there were only have
-// units, or known is false and there is no such sku.
-func (t *tx) move(m move, orderNo string, it order.Item, atMS int64) (moved, known bool, have int64, err error) {
+// shortage says why a guard held a move back.
+type shortage struct {
+	known bool  // whether there is such a sku
+	have  int64 // units in the column that the move takes from
+}
+
+// move applies m to one line of an order, or changes nothing and returns the shortage.
+func (t *tx) move(m move, orderNo string, it order.Item, atMS int64) (*shortage, error) {
 	n, err := t.exec(m.update, it.Quantity, it.Quantity, it.SKU, it.Quantity)
 	if err != nil {
-		return false, false, 0, err
+		return nil, err
 	}
 	if n == 0 {
-		known, err = t.get(`SELECT `+m.from+` FROM sku_stock WHERE sku_id = ?`, []any{it.SKU}, &have)
-		return false, known, have, err
+		var s shortage
+		s.known, err = t.get(`SELECT `+m.from+` FROM sku_stock WHERE sku_id = ?`, []any{it.SKU}, &s.have)
+		return &s, err
 	}
 	_, err = t.exec(`INSERT INTO stock_ledger (order_no, sku_id, op, quantity, at) VALUES (?, ?, ?, ?, ?)`,
 		orderNo, it.SKU, m.op, it.Quantity, atMS)
@@ -48,31 +53,31 @@ func (t *tx) move(m move, orderNo string, it order.Item, atMS int64) (moved, kno
 		err = fmt.Errorf("%w: order %q: sku %q: the stock_ledger has a %s of this order already: %w",
 			order.ErrInconsistency, orderNo, it.SKU, m.op, err)
 	}
-	return true, true, 0, err
+	return nil, err
 }
 
-// settleStock applies m, which takes from lock_stock, to all lines of an order. What the order locked must be
-// there.
+// settleStock applies m, which takes from lock_stock, to all lines of an order. What the order
+// locked must be there.
 func (t *tx) settleStock(m move, orderNo string, atMS int64) error {
 	items, err := t.items(orderNo)
 	if err != nil {
 		return err
 	}
 	for _, it := range items {
-		moved, _, have, err := t.move(m, orderNo, it, atMS)
+		short, err := t.move(m, orderNo, it, atMS)
 		if err != nil {
 			return err
 		}
-		if !moved {
+		if short != nil {
 			return fmt.Errorf("%w: order %q locked %d of sku %q, but its lock_stock is %d",
-				order.ErrInconsistency, orderNo, it.Quantity, it.SKU, have)
+				order.ErrInconsistency, orderNo, it.Quantity, it.SKU, short.have)
 		}
 	}
 	return nil
 }
 
-// items reads the lines of an order in the order of sku, by bytes. Every transaction takes the rows of
-// sku_stock in this order, so no two wait for each other.
+// items reads the lines of an order in the order of sku, by bytes. Every transaction takes the rows
+// of sku_stock in this order, so no two wait for each other.
 func (t *tx) items(orderNo string) ([]order.Item, error) {
 	rows, err := t.query(itemsOf, orderNo)
 	if err != nil {
@@ -83,9 +88,9 @@ func (t *tx) items(orderNo string) ([]order.Item, error) {
 
 func bySKU(a, b order.Item) int { return strings.Compare(a.SKU, b.SKU) }
 
-// AddStock makes n more units of a sku available, and creates the sku when it
-// is new. It is not idempotent: after order.ErrUnknownOutcome look before you
-// repeat it. order.ErrInvalid is returned for an unfit sku or n < 1.
+// AddStock makes n more units of a sku available, and creates the sku when it is new. It is not
+// idempotent: after order.ErrUnknownOutcome look before you repeat it. order.ErrInvalid is returned
+// for an unfit sku or n < 1.
 func (s *Store) AddStock(ctx context.Context, sku string, n int64) error {
 	var f check.Faults
 	f.ID("sku", sku)

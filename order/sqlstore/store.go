@@ -11,30 +11,29 @@ import (
 	"github.com/orderwheel/orderwheel/order"
 )
 
-// How often a transaction that others stopped is tried, and the pauses between the tries: drawn from none to a bound that
-// begins with firstPause and doubles up to maxPause. Together at most some 5 s, beside what the database itself
-// waits for a lock.
+// How often a transaction that others stopped is tried, and the pauses between the tries: drawn
+// from none to a bound that begins with firstPause and doubles up to maxPause. Together at most
+// some 5 s, beside what the database itself waits for a lock.
 const (
 	maxAttempts = 50
 	firstPause  = 2 * time.Millisecond
 	maxPause    = 100 * time.Millisecond
 )
 
-// Store keeps orders in a SQL database. Its methods may be called by many
-// goroutines at once, and by many processes on one database.
+// Store keeps orders in a SQL database. Its methods may be called by many goroutines at once, and
+// by many processes on one database.
 type Store struct {
 	db      *sql.DB
 	dialect Dialect
 
-	// writer is held by the one writing transaction where the dialect allows
-	// only one; nil elsewhere.
+	// writer is held by the one writing transaction where the dialect allows only one; nil
+	// elsewhere.
 	writer chan struct{}
 }
 
 var _ order.Closer = (*Store)(nil)
 
-// New returns a store on db. The caller keeps db and closes it after its last
-// use of the store.
+// New returns a store on db. The caller keeps db and closes it after its last use of the store.
 func New(db *sql.DB, d Dialect) *Store {
 	s := &Store{db: db, dialect: d}
 	if d.SingleWriter() {
@@ -43,8 +42,8 @@ func New(db *sql.DB, d Dialect) *Store {
 	return s
 }
 
-// DB is the database, for reads. Whoever writes to the store's tables by other
-// ways than the store answers for the ledger.
+// DB is the database, for reads. Whoever writes to the store's tables by other ways than the store
+// answers for the ledger.
 func (s *Store) DB() *sql.DB { return s.db }
 
 // CreateSchema creates the tables that do not exist yet. It changes no table that does.
@@ -67,14 +66,13 @@ func (s *Store) CreateSchema(ctx context.Context) error {
 // changed it in between: it is run again.
 var errMoved = errors.New("changed by another transaction")
 
-// write runs fn in one transaction and commits it. When fn fails, or ctx ends before the commit, nothing is applied.
-// Transactions stopped by others run again, fn included.
+// write runs fn in one transaction and commits it. When fn fails, or ctx ends before the commit,
+// nothing is applied. Transactions stopped by others run again, fn included.
 func (s *Store) write(ctx context.Context, fn func(*tx) error) error {
 	return s.retry(ctx, func() error { return s.writeOnce(ctx, fn) })
 }
 
-// retry runs try until it is not stopped by others, ctx ends, or maxAttempts were
-// made.
+// retry runs try until it is not stopped by others, ctx ends, or maxAttempts were made.
 func (s *Store) retry(ctx context.Context, try func() error) error {
 	pause := firstPause
 	for attempt := 1; ; attempt++ {
@@ -87,55 +85,58 @@ func (s *Store) retry(ctx context.Context, try func() error) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w, while the database was busy: %w", context.Cause(ctx), err)
+			return fmt.Errorf("%w, while the database was busy: %w", ctx.Err(), err)
 		case <-time.After(rand.N(pause)):
 		}
 		pause = min(2*pause, maxPause)
 	}
 }
 
-func (s *Store) writeOnce(ctx context.Context, fn func(*tx) error) (err error) {
+func (s *Store) writeOnce(ctx context.Context, fn func(*tx) error) error {
 	if s.writer != nil {
 		select {
 		case s.writer <- struct{}{}:
 			defer func() { <-s.writer }()
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return ctx.Err()
 		}
 	}
 	sqlTx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	// After a commit this does nothing. Its error is of no use: a transaction
-	// that is not committed is not applied.
+	// After a commit this does nothing. Its error is of no use: a transaction that is not committed
+	// is not applied.
 	defer func() { _ = sqlTx.Rollback() }()
 
 	if err := fn(&tx{ctx: ctx, tx: sqlTx, dialect: s.dialect}); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return ctx.Err()
 	}
 	if err := sqlTx.Commit(); err != nil {
-		if s.dialect.Retryable(err) {
+		switch {
+		case s.dialect.Retryable(err):
 			return err
+		case errors.Is(err, sql.ErrTxDone): // ctx ended just now, and database/sql rolled back
+			return ctx.Err()
 		}
 		return fmt.Errorf("%w: commit: %w", order.ErrUnknownOutcome, err)
 	}
 	return nil
 }
 
-// tx is one transaction, used by the one goroutine that runs it. It lives no longer than the call whose
-// ctx it holds.
+// tx is one transaction, used by the one goroutine that runs it. It lives no longer than the call
+// whose ctx it holds.
 type tx struct {
 	ctx     context.Context
 	tx      *sql.Tx
 	dialect Dialect
 }
 
-// exec runs a statement and returns how many rows it changed. (MySQL counts rows that had the values already as not changed;
-// each UPDATE of this package changes what it matches.)
+// exec runs a statement and returns how many rows it changed. (MySQL counts rows that had the
+// values already as not changed; each UPDATE of this package changes what it matches.)
 func (t *tx) exec(query string, args ...any) (rows int64, err error) {
 	res, err := t.tx.ExecContext(t.ctx, t.dialect.Rebind(query), args...)
 	if err != nil {

@@ -22,10 +22,11 @@ end
 local function to_number(s)
   local n = tonumber(s)
   if n then return n end
-  local sign, whole, part, exp = string.match(s, '^(%-?)(%d+)%.?(%d*)[eE]%+?(%d+)$')
-  if whole and #part <= tonumber(exp) and tonumber(exp) < 309 then
-    return tonumber(sign .. whole .. part .. string.rep('0', tonumber(exp) - #part))
+  local sign, whole, part, exp = string.match(s, '^(%-?)(%d+)%.?(%d*)[eE]%+?(%d%d?)$')
+  if whole and #part <= tonumber(exp) then
+    n = tonumber(sign .. whole .. part .. string.rep('0', tonumber(exp) - #part))
   end
+  if n then return n end
   return string.sub(s, 1, 1) == '-' and -math.huge or math.huge -- an infinity, or beyond any time
 end
 

@@ -21,12 +21,15 @@ local function fresh(t, due)
   t.cancelled, t.lost, t.first, t.succ = false, false, nil, nil
 end
 
+-- No attempt of ours comes near; a record written by hand may.
+local MAX_ATTEMPT = 1000000000
+
 local function decode(t, record)
   local token, attempt, flags, first, succ =
     string.match(record, '^(%S+) (%d+) (%S+) (%S+) (%S+)$')
   if not token then return end -- not ours: as if it were not there
   t.token = token ~= '-' and token or ''
-  t.attempt = tonumber(attempt)
+  t.attempt = math.min(tonumber(attempt) or MAX_ATTEMPT, MAX_ATTEMPT)
   t.cancelled = string.find(flags, 'c', 1, true) ~= nil
   t.lost = string.find(flags, 'l', 1, true) ~= nil
   t.first = first ~= '-' and to_ms(first) or nil

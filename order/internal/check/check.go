@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what an order store accepts. They hold in every SQL dialect, so that
-// an order moves from one database to another unchanged.
+// Bounds of what an order store accepts. They hold in every SQL dialect, so that an order moves
+// from one database to another unchanged.
 const (
 	MaxIDLen    = 256             // bytes of an order number, user, sku, coupon or payment id
 	MaxQuantity = 1_000_000_000   // units of one order line

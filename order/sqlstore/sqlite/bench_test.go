@@ -13,8 +13,8 @@ import (
 	"github.com/orderwheel/orderwheel/order/sqlstore/sqlite"
 )
 
-// BenchmarkOrders creates, pays and closes orders of two lines, by one
-// goroutine and by many, for each Sync.
+// BenchmarkOrders (with b.N, not b.Loop: what is paid or closed must be created before) creates,
+// pays and closes orders of two lines, by one goroutine and by many, for each Sync.
 func BenchmarkOrders(b *testing.B) {
 	for _, m := range []struct {
 		name string

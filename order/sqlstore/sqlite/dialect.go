@@ -28,8 +28,8 @@ func (Dialect) Schema() []string {
 // Rebind changes nothing: SQLite's placeholder is the question mark.
 func (Dialect) Rebind(query string) string { return query }
 
-// Retryable reports whether another connection held a lock for too long, or changed what a snapshot had read. SQLite
-// applies nothing then, and the driver rolls a COMMIT that failed so back.
+// Retryable reports whether another connection held a lock for too long, or changed what a snapshot
+// had read. SQLite applies nothing then, and the driver rolls a COMMIT that failed so back.
 func (Dialect) Retryable(err error) bool {
 	switch code(err) & 0xff { // the low byte is the primary code
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:

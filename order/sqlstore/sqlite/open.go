@@ -22,14 +22,14 @@ import (
 type Sync int
 
 const (
-	// SyncFull waits until the disk has it: what was committed survives a power
-	// loss. One fsync a commit, on macOS F_FULLFSYNC.
+	// SyncFull waits until the disk has it: what was committed survives a power loss. One fsync a
+	// commit, on macOS F_FULLFSYNC.
 	SyncFull Sync = iota
 
-	// SyncNormal waits for nothing: what was committed survives a kill of the process, but a power loss or a crash of the operating system
-	// may take the last of it, in order, with the file intact. An order that was closed and acknowledged to
-	// Redis may so be open again, and a payment that was confirmed be gone. For
-	// throwaway data.
+	// SyncNormal waits for nothing: what was committed survives a kill of the process, but a power
+	// loss or a crash of the operating system may take the last of it, in order, with the file
+	// intact. An order that was closed and acknowledged to Redis may so be open again, and a
+	// payment that was confirmed be gone. For throwaway data.
 	SyncNormal
 )
 
@@ -39,21 +39,23 @@ type Options struct {
 }
 
 const (
-	// One connection writes; the others are for readers, which WAL lets read
-	// meanwhile.
+	// One connection writes; the others are for readers, which WAL lets read meanwhile.
 	maxConns = 8
 
-	// SQLite polls for the lock of another process, first after 1 ms, then more and more seldom, up to 100 ms. The wait is short so that
-	// the store's next try polls fast again: against a busy writer only many polls win.
+	// SQLite polls for the lock of another process, first after 1 ms, then more and more seldom, up
+	// to 100 ms. The wait is short so that the store's next try polls fast again: against a busy
+	// writer only many polls win.
 	busyTimeoutMS = "100"
 )
 
-// Open opens the SQLite file at path for a sqlstore.Store, and creates it if it is absent; the tables are created by
-// Store.CreateSchema. Commits survive a power loss (SyncFull). The caller closes it.
+// Open opens the SQLite file at path for a sqlstore.Store, and creates it if it is absent; the
+// tables are created by Store.CreateSchema. Commits survive a power loss (SyncFull). The caller
+// closes it.
 //
-// Each connection has WAL, foreign keys on, and waits 100 ms for the lock of another process (the store then tries again).
-// A transaction takes the write lock as it begins (BEGIN IMMEDIATE), so it cannot fail half way for want of it; one begun with
-// sql.TxOptions{ReadOnly: true} takes none. The file must be on a local disk: WAL does not work over a network.
+// Each connection has WAL, foreign keys on, and waits 100 ms for the lock of another process (the
+// store then tries again). A transaction takes the write lock as it begins (BEGIN IMMEDIATE), so it
+// cannot fail half way for want of it; one begun with sql.TxOptions{ReadOnly: true} takes none. The
+// file must be on a local disk: WAL does not work over a network.
 func Open(ctx context.Context, path string) (*sql.DB, error) {
 	return OpenWith(ctx, path, Options{})
 }
@@ -73,8 +75,8 @@ func OpenWith(ctx context.Context, path string, o Options) (*sql.DB, error) {
 	return db, nil
 }
 
-// ping makes the first connection. The switch of a new file to WAL needs it alone, and SQLite does not wait for that: processes that
-// open it at the same moment try again, some 5 s at most.
+// ping makes the first connection. The switch of a new file to WAL needs it alone, and SQLite does
+// not wait for that: processes that open it at the same moment try again, some 5 s at most.
 func ping(ctx context.Context, db *sql.DB) error {
 	for attempt := 1; ; attempt++ {
 		err := db.PingContext(ctx)
@@ -83,13 +85,14 @@ func ping(ctx context.Context, db *sql.DB) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+			return fmt.Errorf("%w: %w", ctx.Err(), err)
 		case <-time.After(rand.N(100 * time.Millisecond)):
 		}
 	}
 }
 
-// Connector makes the connections of OpenWith, for programs that wrap them (tracing, fault injection) before sql.OpenDB.
+// Connector makes the connections of OpenWith, for programs that wrap them (tracing, fault
+// injection) before sql.OpenDB.
 func Connector(path string, o Options) (driver.Connector, error) {
 	var f check.Faults
 	if path == "" || path == ":memory:" {

@@ -1,5 +1,5 @@
--- The tables of orders in SQLite. Instants are Unix milliseconds; money is in the smallest unit of the currency.
--- Each statement ends with a semicolon at the end of a line.
+-- The tables of orders in SQLite. Instants are Unix milliseconds; money is in the smallest unit of
+-- the currency. Each statement ends with a semicolon at the end of a line.
 
 -- An order. unpaid becomes paid or closed, and neither changes again.
 CREATE TABLE IF NOT EXISTS orders (
@@ -19,8 +19,8 @@ CREATE TABLE IF NOT EXISTS orders (
     CHECK ((status = 'closed') = (closed_at IS NOT NULL))
 ) STRICT, WITHOUT ROWID;
 
--- The orders that a reconcile reads. Paid and closed ones leave the index, so
--- it stays as small as what is open.
+-- The orders that a reconcile reads. Paid and closed ones leave the index, so it stays as small as
+-- what is open.
 CREATE INDEX IF NOT EXISTS orders_unpaid ON orders (order_no, expire_at)
     WHERE status = 'unpaid' AND expire_at IS NOT NULL;
 
@@ -32,7 +32,8 @@ CREATE TABLE IF NOT EXISTS order_items (
     PRIMARY KEY (order_no, sku_id)
 ) STRICT, WITHOUT ROWID;
 
--- The units of a sku: free, locked by unpaid orders, sold by paid ones. Their sum changes only by a delivery of goods.
+-- The units of a sku: free, locked by unpaid orders, sold by paid ones. Their sum changes only by a
+-- delivery of goods.
 CREATE TABLE IF NOT EXISTS sku_stock (
     sku_id     TEXT    NOT NULL PRIMARY KEY,
     stock      INTEGER NOT NULL CHECK (stock >= 0),
@@ -40,8 +41,8 @@ CREATE TABLE IF NOT EXISTS sku_stock (
     sold       INTEGER NOT NULL CHECK (sold >= 0)
 ) STRICT, WITHOUT ROWID;
 
--- What each order did to the stock: lock, then release or sell. The key is what
--- keeps any of them from happening twice.
+-- What each order did to the stock: lock, then release or sell. The key is what keeps any of them
+-- from happening twice.
 CREATE TABLE IF NOT EXISTS stock_ledger (
     order_no TEXT    NOT NULL REFERENCES orders (order_no),
     sku_id   TEXT    NOT NULL REFERENCES sku_stock (sku_id),

@@ -1,0 +1,156 @@
+// Package persist keeps the tasks in Redis: which id is due when, and who is
+// working on it. It is the truth; the wheel in memory is a copy of its
+// nearest part.
+//
+// # What it promises
+//
+//   - A task whose Schedule returned nil stays until it is acknowledged or
+//     cancelled. A claim that nobody settles comes back when its lease ends.
+//   - No claim succeeds before the task's due millisecond by the clock of Redis,
+//     whatever the clock of the caller shows.
+//   - Of all claims of one due task, by any number of processes, one succeeds.
+//   - What Cancel answered Cancelled will not run, unless it is scheduled again.
+//   - Each call is atomic for each chunk of MaxBatch ids, and an id that stands in a
+//     batch twice is treated as if asked one after the other.
+//
+// # States
+//
+// An id stands in due, or in running, or nowhere.
+//
+//	              claim: attempt + 1, a token, a lease
+//	      +-----+ ------------------------------------> +---------+
+//	----> | due |                                       | running | ----> gone
+//	  ^   +-----+ <------------------------------------ +---------+  ack
+//	  |      |      retry: at the time it names
+//	  |      v      reap: now, marked lost
+//	  |     gone    any of ack, retry, reap: at its successor's time, afresh
+//	  |   cancel
+//	schedule
+//
+//	schedule  gone, due -> due: attempt 0, no flags; the last one wins
+//	          running: sets the successor, the time to be due again afterwards
+//	cancel    due -> gone: Cancelled; Running if it is marked lost
+//	          running: no successor, and no retry: Running
+//	          gone: NotFound
+//	claim     due, its time has come -> running: Claimed, attempt and first due
+//	          due, later: NotYet, and how long
+//	          running: Busy; Claimed again if the token is the same
+//	          gone: Gone
+//	ack       running -> gone: Settled
+//	retry     running -> due at the time it names: Scheduled
+//	reap      running, lease over -> due now, marked lost
+//
+// Ack, retry and reap end a run. Before they do what the table says they look at
+// what happened meanwhile: a successor wins and is due, else a cancel wins and
+// the task is gone. Ack and retry need the token of that very claim and
+// are Refused without. A retry may be uncounted (the attempt is taken back; the
+// first of all leaves no trace, so that the new time becomes the first due) and may be
+// marked lost: the handler may still be at work, so a cancel must not promise
+// that it will not run. The mark goes with the next ack or schedule.
+//
+// # Keys
+//
+// All under one hash tag, so that each script stays in one slot of a Cluster. With the
+// Namespace orderwheel:
+//
+//	{orderwheel:0}:due      ZSet: id, score = due, Unix milliseconds
+//	{orderwheel:0}:running  ZSet: id, score = end of the lease, Unix milliseconds
+//	{orderwheel:0}:claims   hash: id -> token attempt flags first-due successor
+//
+// claims has the ids that are running or being retried, so a task that is due for
+// the first time costs one ZSet entry and nothing else. - stands for what is not
+// there; flags are c (cancelled) and l (lost). No key has a TTL, and none is left when no
+// task is. An operator asks:
+//
+//	redis-cli ZCARD   '{orderwheel:0}:due'                         how many are pending
+//	redis-cli ZSCORE  '{orderwheel:0}:due' ORDER                   when is it due
+//	redis-cli ZRANGE  '{orderwheel:0}:due' 0 9 WITHSCORES          the next ten
+//	redis-cli ZCOUNT  '{orderwheel:0}:due' -inf $(date +%s000)     how many are overdue
+//	redis-cli HGET    '{orderwheel:0}:claims' ORDER                who runs it, which attempt
+//	redis-cli ZADD    '{orderwheel:0}:due' XX 0 ORDER              make it due now
+//	redis-cli ZREM    '{orderwheel:0}:due' ORDER                   forget it
+//
+// Writing by hand is safe: a lease that was removed is found and taken back, a record
+// without its task is dropped, a task made due while it runs becomes its successor,
+// a score that is no whole millisecond is rounded up. (The bisection behind Window
+// takes scores as whole, too: a page that ends within a broken millisecond may leave
+// out others of it until the next pass.)
+//
+// # When answers are lost
+//
+// A call is repeated, with growing waits, until it is answered or its ctx ends; go-redis
+// itself repeats none of our commands. So a copy of a call may have been
+// applied already, or may be applied late. What a repeated call then answers:
+//
+//	Schedule  the same: the last one wins
+//	Cancel    the same, but NotFound for what the lost copy cancelled
+//	Claim     the same claim: token and ids are the same
+//	Ack       Settled or Scheduled, as the lost copy; Refused only if a
+//	          successor of it runs already
+//	Retry     likewise; Scheduled where it stands
+//	Reap      what the lost copy took back stands in due, and the sweep finds it
+//
+// When ctx ends first, the error wraps ErrUnknownOutcome. Each call may then be made
+// again, and answers as above but for Ack and Retry: made anew they do not know of
+// the lost copy, and Refused may mean that it was applied.
+//
+// Not covered: a copy that Redis executes after later calls. (The connection hung, the
+// call was repeated on another, and went on.) A late Schedule brings back a task that
+// was cancelled or done, whose handler then finds nothing to do; a late Cancel
+// removes one scheduled again; a late Claim holds a task until its lease ends. It takes a
+// network that delivers after the timeout of the client.
+//
+// # When something crashes
+//
+//   - The process, before Schedule returned: the task is there or it is not.
+//   - The process, between claim and ack: the lease ends, reap makes the task due, it runs again.
+//     Its effects are to be idempotent.
+//   - The process, after the handler and before ack: the same.
+//   - Redis, with appendonly yes: it restarts with what it had, but for the last
+//     second with appendfsync everysec. Leases go on by its clock.
+//   - Redis, fails over: what the new primary did not get yet is lost. Redis does
+//     not say so.
+//   - Redis is full (OOM): Schedule is refused with ErrDegraded and writes nothing; claim,
+//     ack, retry, cancel and reap go on, as they make room.
+//
+// # A call that hangs
+//
+// Every call returns when its ctx ends. go-redis does not always notice: it needs
+// ContextTimeoutEnabled to heed a deadline while it waits for a reply, and never
+// notices a cancellation there. So an attempt with a ctx that can end runs in a goroutine,
+// and if ctx ends first that goroutine is left alone until the client's ReadTimeout
+// (with ContextTimeoutEnabled: until the deadline), and its connection is closed
+// with it. Without ContextTimeoutEnabled, a Redis that hangs collects one such goroutine for
+// each call given up within one PoolTimeout and ReadTimeout: set it.
+//
+// # The client
+//
+// It is the caller's, to make and to close: single, Sentinel or Cluster.
+//
+//	redis.NewClient(&redis.Options{
+//		Addr:                  addr,
+//		ContextTimeoutEnabled: true,            // heed the deadlines of ctx
+//		ReadTimeout:           3 * time.Second, // when a hung connection is given up
+//		WriteTimeout:          3 * time.Second,
+//		DialTimeout:           2 * time.Second,
+//		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+//	})
+//
+// MaxRetries does not matter here: our commands are sent once, and repeated by this
+// package. Check warns of what it can see to be wrong.
+//
+// # What it leaves to others
+//
+// When to claim, how often to retry and when to renew is the executor's. Calling Window
+// and Reap regularly is recovery's. Making the close idempotent is the handler's.
+// Durability beyond what Redis is configured for is the operator's, and the
+// reconciler's against the order database.
+//
+// # Inside
+//
+// Each operation is one script in lua/: common.lua, state.lua and transitions.lua in
+// front, the operation last. A script reads the state of its ids in three calls,
+// changes it in memory by the transitions, one function for each line of the table
+// above, and writes the differences. Times pass as strings, since Redis writes a
+// Lua number with 14 digits.
+package persist
