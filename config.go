@@ -16,34 +16,37 @@ import (
 // Config says what an Engine works on and how. Redis and Handler are required;
 // every other field has a default, which the zero value means.
 type Config struct {
-	// Redis is the app's client: single node, Sentinel or Cluster; a redis.Ring is
-	// refused. The engine never closes it. Set ContextTimeoutEnabled on it, so that
-	// a ctx cuts a call that waits for a reply.
+	// Redis is the app's client: single node, Sentinel or Cluster; a redis.Ring
+	// is refused. The engine never closes it. Set ContextTimeoutEnabled on it,
+	// so that a ctx cuts a call that waits for a reply.
 	Redis redis.UniversalClient
 
 	// Handler does the work of one task; Closing makes it from an order close.
 	Handler executor.Handler
 
-	// Namespace is the prefix of every key: 1 to 64 of A-Z a-z 0-9 _ . : - (default
-	// "orderwheel"). Engines with the same namespace share the work; use one for
-	// each kind of timeout.
+	// Namespace is the prefix of every key: 1 to 64 of A-Z a-z 0-9 _ . : -
+	// (default "orderwheel"). Engines with the same namespace share the work;
+	// use one for each kind of timeout.
 	Namespace string
 
 	// Workers is how many handlers run at once (default 64).
 	Workers int
 
 	// Lease is how long a claim holds (default 30s). When the process dies, its
-	// running tasks run elsewhere after that. A handler's ctx ends with its lease.
+	// running tasks run elsewhere after that. A handler's ctx ends with its
+	// lease.
 	Lease time.Duration
 
 	// HandlerTimeout is how long a handler's ctx lasts (default 30s).
 	HandlerTimeout time.Duration
 
-	// Retry says when a failed task comes back.
+	// Retry says when a failed task comes back: defaults Base 1s, Cap 5m, Jitter
+	// 0.2; a negative Jitter means none. A task that fails is retried until it
+	// succeeds or is cancelled.
 	Retry Retry
 
-	// SweepEvery is how often overdue tasks and leases that have run out are looked
-	// for (default 1s).
+	// SweepEvery is how often overdue tasks and leases that have run out are
+	// looked for (default 1s).
 	SweepEvery time.Duration
 
 	// Grace is how long a task is overdue before the sweep takes it (default
@@ -54,21 +57,15 @@ type Config struct {
 	Wheel wheel.Factory
 
 	// Logger is told the events started, recovered, redis_away, redis_back,
-	// retried, lease_lost and sweep_found; at Start redis_setup, what may be wrong
-	// with Redis; and claim_failed, settle_failed, sweep_failed and clock_failed,
-	// which mean that Redis gives an answer that waiting does not mend (default:
-	// discards).
+	// failed, lease_lost and sweep_found; at Start redis_setup, what may be
+	// wrong with Redis; and claim_failed, settle_failed, sweep_failed and
+	// clock_failed, which mean that Redis gives an answer that waiting does not
+	// mend (default: discards).
 	Logger *slog.Logger
 }
 
-// Retry is the backoff of failed tasks: Base after the first attempt, doubled after
-// each further one up to Cap, each changed at random by up to the fraction Jitter.
-// A task that fails is retried until it succeeds or is cancelled.
-type Retry struct {
-	Base   time.Duration // default 1s
-	Cap    time.Duration // default 5m
-	Jitter float64       // 0 to 1, default 0.2; negative: none
-}
+// Retry is the backoff of failed tasks.
+type Retry = executor.Backoff
 
 func (c Config) withDefaults() Config {
 	set(&c.Namespace, "orderwheel")
@@ -86,6 +83,7 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	c.Logger = slog.New(guardedLog{c.Logger.Handler()})
 	if c.Retry.Jitter < 0 {
 		c.Retry.Jitter = 0
 	}

@@ -1,13 +1,13 @@
-// Package orderwheel closes unpaid orders on time. An order app embeds it: when an
-// order is created the app schedules its id with the instant it expires, when it is
-// paid the app cancels it, and at the instant, never before, the engine calls a
-// handler that closes the order.
+// Package orderwheel closes unpaid orders on time. An order app embeds it: when
+// an order is created the app schedules its id with the instant it expires,
+// when it is paid the app cancels it, and at the instant, never before, the
+// engine calls a handler that closes the order.
 //
 //	order app -> Engine -> persist (Redis) -> wheel -> executor -> handler -> persist
 //
-// Every task stands in a Redis ZSet before Schedule returns, so a restart rebuilds
-// the wheel and loses nothing. This package only wires the rooms together; each
-// says in its own documentation what it promises:
+// Every task stands in a Redis ZSet before Schedule returns, so a restart
+// rebuilds the wheel and loses nothing. This package only wires the rooms
+// together; each says in its own documentation what it promises:
 //
 //   - [github.com/orderwheel/orderwheel/wheel]: ids and due times in memory;
 //   - [github.com/orderwheel/orderwheel/persist]: the states of a task, and each
@@ -35,15 +35,19 @@
 //
 // # Order of writes
 //
-// Schedule and Cancel write to the store first and to the wheel when the store has
-// answered. In the app, schedule before the order's transaction commits: a crash
-// between the two leaves an id without an order, which the close answers with
-// "unknown order", and never an order that nobody closes. Cancel after the payment
-// has committed: a close that comes first finds the order paid and does nothing.
+// Schedule and Cancel write to the store first and to the wheel when the store
+// has answered. In the app, schedule before the order's transaction commits: a
+// crash between the two leaves an id without an order, which the close answers
+// with "unknown order", and never an order that nobody closes. Such an id is
+// retried, more and more seldom down to once every Retry.Cap, with a warning
+// each time, until it is cancelled: cancel when the transaction fails. Cancel
+// also after a payment has committed: a close that comes first finds the order
+// paid and does nothing.
 //
 // # What is left to others
 //
-// What has to be true of the database stands in package order. All instances of one
-// app share one Namespace; each arms what it scheduled and recovered, the claim
-// decides who runs a task, and the sweep takes over what a dead instance leaves.
+// What has to be true of the database stands in package order. All instances of
+// one app share one Namespace; each arms what it scheduled and recovered, the
+// claim decides who runs a task, and the sweep takes over what a dead instance
+// leaves.
 package orderwheel

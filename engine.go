@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// readyPerWorker bounds the ready lists beyond which the sweep pauses.
+	// The sweep pauses while more than this many ids per worker are ready.
 	readyPerWorker = 4
-	// startedInVain is how long a Start that fails waits for the handlers it has
-	// begun.
+	// startedInVain is how long a Start that fails waits for the handlers it
+	// has begun.
 	startedInVain = time.Second
 )
 
@@ -29,13 +29,13 @@ var (
 	// ErrClosed is returned by calls on an engine that is not running: before
 	// Start, or after Stop.
 	ErrClosed = errors.New("orderwheel: engine is not running")
-	// ErrStarted is returned by Start on an engine that is running, or whose last
-	// Stop has not ended well.
+	// ErrStarted is returned by Start on an engine that is running, or whose
+	// last Stop has not ended well.
 	ErrStarted = errors.New("orderwheel: engine is running or has not stopped")
 )
 
-// Engine closes orders on time. Its methods are safe for concurrent use, also from
-// within a handler.
+// Engine closes orders on time. Its methods are safe for concurrent use, also
+// from within a handler.
 type Engine struct {
 	cfg   Config
 	store *persist.Redis
@@ -50,7 +50,8 @@ type Engine struct {
 
 	mu struct {
 		sync.Mutex
-		cancelStart context.CancelFunc // ends the Start in progress
+		starts context.Context // of every Start that has begun: Stop ends it and makes the next
+		halt   context.CancelFunc
 	}
 }
 
@@ -61,6 +62,8 @@ type run struct {
 	board *arming.Board
 	exec  *executor.Executor
 	rec   *recovery.Recovery
+
+	wheelStopped chan struct{} // closed when the wheel has stopped; nil: not asked yet
 }
 
 // New makes an engine from cfg and reports every fault of it at once. It starts
@@ -71,15 +74,24 @@ func New(cfg Config) (*Engine, error) {
 	if err := errors.Join(cfg.validate(), err); err != nil {
 		return nil, err
 	}
-	return &Engine{cfg: cfg, store: store, life: make(chan struct{}, 1)}, nil
+	e := &Engine{cfg: cfg, store: store, life: make(chan struct{}, 1)}
+	e.mu.starts, e.mu.halt = context.WithCancel(context.Background())
+	return e, nil
 }
 
-// Start checks Redis, arms what it holds, and begins to fire. It returns when all
-// has been read, or with an error, and then nothing is left running but handlers
-// that do not heed their ctx, for which Stop waits. ctx bounds Start, not the run.
-// After Stop it may be called again. ErrStarted is returned when the engine is
-// running already.
+// Start checks Redis, arms what it holds, and begins to fire. It returns when
+// all has been read, or with an error, and then nothing is left running but
+// handlers that do not heed their ctx, for which Stop waits. ctx bounds Start,
+// not the run. After Stop it may be called again. ErrStarted is returned when
+// the engine is running already.
 func (e *Engine) Start(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	e.mu.Lock()
+	starts := e.mu.starts
+	e.mu.Unlock()
+	defer context.AfterFunc(starts, cancel)()
+
 	if err := e.lockLife(ctx); err != nil {
 		return fmt.Errorf("orderwheel: start: %w", err)
 	}
@@ -87,11 +99,6 @@ func (e *Engine) Start(ctx context.Context) error {
 	if e.old != nil {
 		return ErrStarted
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	e.setCancelStart(cancel)
-	defer e.setCancelStart(nil)
-
 	warnings, err := e.store.Check(ctx)
 	if err != nil {
 		return fmt.Errorf("orderwheel: start: %w", err)
@@ -107,6 +114,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err := r.exec.Start(); err != nil {
 		return fmt.Errorf("orderwheel: start: %w", err)
 	}
+	r.board.Start()
 	r.wheel.Start(func(due []wheel.Due) { r.exec.Offer(due, executor.FromWheel) })
 	e.old = r
 	e.cur.Store(r)
@@ -135,7 +143,7 @@ func (e *Engine) newRun(now persist.Sample) *run {
 		Workers:        cfg.Workers,
 		Lease:          cfg.Lease,
 		HandlerTimeout: cfg.HandlerTimeout,
-		Backoff:        executor.Backoff(cfg.Retry),
+		Backoff:        cfg.Retry,
 		NowMS:          r.clock.NowMS,
 		Observe:        r.clock.Observe,
 		Logger:         cfg.Logger,
@@ -155,20 +163,20 @@ func (e *Engine) newRun(now persist.Sample) *run {
 	return r
 }
 
-// Stop ends the run: nothing new is claimed, running handlers are waited for, their
-// answers are written, and no goroutine of the engine is left. What has not run
-// stays in Redis. A Start in progress is ended. Stop is safe twice and before
-// Start.
+// Stop ends the run: nothing new is claimed, running handlers are waited for,
+// their answers are written, and no goroutine of the engine is left. What has
+// not run stays in Redis. A Start in progress is ended. Stop is safe twice and
+// before Start.
 //
-// When ctx ends first, the ctx of the running handlers is cancelled, their leases
-// are handed back, and Stop returns an error that wraps ctx's; calling it again
-// waits for what is still at work. Within a handler Stop would wait for that very
-// handler until ctx ends, so do not call it there without a goroutine of its own.
+// When ctx ends first, the ctx of the running handlers is cancelled, their
+// leases are handed back, and Stop returns an error that wraps ctx's; calling
+// it again waits for what is still at work. Within a handler Stop would wait
+// for that very handler until ctx ends, so do not call it there without a
+// goroutine of its own.
 func (e *Engine) Stop(ctx context.Context) error {
 	e.mu.Lock()
-	if e.mu.cancelStart != nil {
-		e.mu.cancelStart()
-	}
+	e.mu.halt()
+	e.mu.starts, e.mu.halt = context.WithCancel(context.Background())
 	e.mu.Unlock()
 	if err := e.lockLife(ctx); err != nil {
 		return fmt.Errorf("orderwheel: stop: %w", err)
@@ -187,11 +195,36 @@ func (e *Engine) stop(ctx context.Context) error {
 	}
 	e.cur.Store(nil)
 	e.old.rec.Stop()
-	e.old.wheel.Stop()
-	if err := e.old.exec.Stop(ctx); err != nil {
+	if err := errors.Join(e.old.exec.Stop(ctx), e.old.stopWheel(ctx)); err != nil {
 		return err
 	}
 	e.old = nil
+	return nil
+}
+
+// stopWheel stops the board and the wheel. A wheel that hangs is waited for until
+// ctx ends.
+func (r *run) stopWheel(ctx context.Context) error {
+	if r.wheelStopped == nil {
+		r.wheelStopped = make(chan struct{})
+		go func() {
+			defer close(r.wheelStopped)
+			r.wheel.Stop()
+		}()
+	}
+	err := r.board.Stop(ctx)
+	select {
+	case <-r.wheelStopped:
+	case <-ctx.Done():
+		select {
+		case <-r.wheelStopped:
+		default:
+			err = ctx.Err()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("the wheel does not stop: %w", err)
+	}
 	return nil
 }
 
@@ -204,23 +237,17 @@ func (e *Engine) lockLife(ctx context.Context) error {
 	}
 }
 
-func (e *Engine) setCancelStart(cancel context.CancelFunc) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.mu.cancelStart = cancel
-}
-
 // Schedule makes id due at the instant at, rounded up to a millisecond. When it
-// returns nil the task is durable in Redis. An id that is due already is moved; one
-// that is running runs again at the new time. A time that has passed fires at once.
+// returns nil the task is durable in Redis. An id that is due already is moved;
+// one that is running runs again at the new time. A time that has passed fires
+// at once. While Redis is away the call is repeated until ctx ends.
 //
-// It returns ErrClosed while the engine is not running, persist.ErrInvalid for an
-// id or a time that cannot be held, and persist.ErrUnknownOutcome when it could not
-// find out whether the write took place; to call it again is safe.
+// It returns ErrClosed while the engine is not running, persist.ErrInvalid for
+// an id or a time that cannot be held, and persist.ErrUnknownOutcome when it
+// could not find out whether the write took place; to call it again is safe.
 func (e *Engine) Schedule(ctx context.Context, id string, at time.Time) error {
-	r := e.cur.Load()
-	if r == nil {
-		return fmt.Errorf("schedule %q: %w", id, ErrClosed)
+	if e.cur.Load() == nil {
+		return fmt.Errorf("%w: schedule %q", ErrClosed, id)
 	}
 	dueMS, err := dueMS(at)
 	if err != nil {
@@ -234,20 +261,24 @@ func (e *Engine) Schedule(ctx context.Context, id string, at time.Time) error {
 	if err := e.store.Schedule(ctx, []persist.Due{{ID: id, DueMS: dueMS}}); err != nil {
 		return fmt.Errorf("orderwheel: schedule %q: %w", id, err)
 	}
-	r.board.UserScheduled(id, dueMS)
+	if r := e.cur.Load(); r != nil { // not the one before: Stop and Start may have come between
+		r.board.UserScheduled(id, dueMS)
+	}
 	return nil
 }
 
-// Cancel takes id back. True: it will not run, unless scheduled again. False: it
-// has started, is done, or never was; if it is running it will not be retried.
+// Cancel takes id back. True: it will not run, unless scheduled again. False:
+// it has started, is done, or never was; if it is running it will not be
+// retried. While Redis is away the call is repeated until ctx ends; when an
+// answer was lost on the way, the repetition finds nothing and returns false
+// for a task that this very call took back.
 //
 // It returns ErrClosed while the engine is not running, and
 // persist.ErrUnknownOutcome when it could not find out whether the write took
 // place.
 func (e *Engine) Cancel(ctx context.Context, id string) (bool, error) {
-	r := e.cur.Load()
-	if r == nil {
-		return false, fmt.Errorf("cancel %q: %w", id, ErrClosed)
+	if e.cur.Load() == nil {
+		return false, fmt.Errorf("%w: cancel %q", ErrClosed, id)
 	}
 	unlock, err := e.users.lock(ctx, id)
 	if err != nil {
@@ -258,13 +289,15 @@ func (e *Engine) Cancel(ctx context.Context, id string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("orderwheel: cancel %q: %w", id, err)
 	}
-	r.board.UserCancelled(id)
+	if r := e.cur.Load(); r != nil {
+		r.board.UserCancelled(id)
+	}
 	return outcomes[0] == persist.Cancelled, nil
 }
 
-// Now is the store's clock, which decides what is due: compute expire_at from it.
-// While the engine runs it is the local estimate, which asks nothing and may be
-// behind by the length of a round trip; else Redis is asked.
+// Now is the store's clock, which decides what is due: compute expire_at from
+// it. While the engine runs it is the local estimate, which asks nothing and
+// may be behind by the length of a round trip; else Redis is asked.
 func (e *Engine) Now(ctx context.Context) (time.Time, error) {
 	if r := e.cur.Load(); r != nil {
 		return time.UnixMilli(r.clock.NowMS()), nil

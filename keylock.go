@@ -6,8 +6,8 @@ import (
 )
 
 // keyLock makes the user's calls on one id take turns, across the write to the
-// store and the arming of the wheel, so that the wheel hears of them in the order
-// in which the store did. Different ids do not wait for each other.
+// store and the arming of the wheel, so that the wheel hears of them in the
+// order in which the store did. Different ids do not wait for each other.
 type keyLock struct {
 	mu   sync.Mutex
 	keys map[string]*turn

@@ -19,5 +19,5 @@ func (e *Engine) Stats() Stats {
 	if r == nil {
 		return Stats{}
 	}
-	return Stats{Armed: r.board.Len(), Executor: r.exec.Stats(), Recovery: r.rec.Stats()}
+	return Stats{Armed: r.board.Armed(), Executor: r.exec.Stats(), Recovery: r.rec.Stats()}
 }

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Backoff says how long a failed task waits: Base after the first attempt, doubled
-// after each further one, never more than Cap, each changed at random by up to
-// Jitter (0.2: plus or minus 20 %) so that tasks which failed together do not come
-// back together.
+// Backoff says how long a failed task waits: Base after the first attempt,
+// doubled after each further one, never more than Cap, each changed at random
+// by up to Jitter (0.2: plus or minus 20 %) so that tasks which failed together
+// do not come back together.
 type Backoff struct {
 	Base   time.Duration
 	Cap    time.Duration

@@ -25,8 +25,8 @@ func (e *Executor) claimLoop() {
 	}
 }
 
-// take moves ids from the ready lists to work: at most as many as workers are free.
-// While both lists wait, each gives half.
+// take moves ids from the ready lists to work: at most as many as workers are
+// free. While both lists wait, each gives half.
 func (e *Executor) take() (batch []*task, stopping bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -51,8 +51,8 @@ func (e *Executor) take() (batch []*task, stopping bool) {
 }
 
 // claim asks the store for batch until it is answered, and acts on each answer.
-// When Stop gives up waiting, the batch is let go: what was claimed comes back when
-// its lease is over.
+// When Stop gives up waiting, the batch is let go: what was claimed comes back
+// when its lease is over.
 func (e *Executor) claim(batch []*task) {
 	ids := make([]string, len(batch))
 	for i, t := range batch {
@@ -74,7 +74,7 @@ func (e *Executor) claim(batch []*task) {
 			e.drop(batch)
 			return
 		}
-		e.log(slog.LevelError, "claim_failed", slog.Int("ids", len(ids)), slog.Any("error", err))
+		e.cfg.Logger.Error("claim_failed", slog.Int("ids", len(ids)), slog.Any("error", err))
 		rest(e.ctx)
 	}
 	e.cfg.Observe(claims.Clock)
@@ -88,8 +88,8 @@ func (e *Executor) claim(batch []*task) {
 		}
 		switch c.State {
 		case persist.NotYet:
-			// By the time left as the store's clock told it: a local estimate that
-			// runs ahead would otherwise ask again at once, and again.
+			// By the time left as the store's clock told it: a local estimate
+			// that runs ahead would otherwise ask again at once, and again.
 			e.stats.notYet.Add(1)
 			e.cfg.Board.Arm(ticket, t.id, max(c.DueMS, e.cfg.NowMS()+c.LeftMS))
 		case persist.Busy:
@@ -112,9 +112,8 @@ func (e *Executor) drop(batch []*task) {
 	e.idleLocked()
 }
 
-// submit hands a claimed task to the pool. Submit may wait for a moment, until a
-// worker whose task has returned is back in the pool. A task that the pool refuses,
-// or that came after Stop, goes back to the store.
+// submit hands a claimed task to the pool. A task that the pool refuses, or
+// that came after Stop, goes back to the store.
 func (e *Executor) submit(t *task) {
 	e.mu.Lock()
 	t.stage = running

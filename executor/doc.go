@@ -1,5 +1,5 @@
-// Package executor runs what is due: it claims ids in the store, calls the handler
-// on a bounded pool of goroutines, and tells the store what came of it.
+// Package executor runs what is due: it claims ids in the store, calls the
+// handler on a bounded pool of goroutines, and tells the store what came of it.
 //
 //	Offer -> ready lists -> claim -> pool -> handler -> ack | retry
 //	          (memory)      (store)                       (store)
@@ -17,6 +17,9 @@
 //     with backoff, for ever: nothing is dropped.
 //   - While the store is away nothing runs. Ids wait in the ready lists and the
 //     claim is repeated until it is answered.
+//   - A handler that does not heed its ctx keeps its worker. Its lease runs out and
+//     the task runs in another instance, but not again in this one while it is at
+//     work here.
 //
 // # The states of an id in memory
 //
@@ -29,15 +32,16 @@
 // user moved it meanwhile), it is looked at again once that work is settled.
 //
 // There are two ready lists, each oldest first: fresh, for what came at most a
-// second after its due time, and backlog. While both wait, each gives half of every
-// claim, so neither an old heap of work nor a new storm starves the other.
+// second after its due time, and backlog. While both wait, each gives half of
+// every claim, so neither an old heap of work nor a new storm starves the
+// other.
 //
 // # Who owns what
 //
-// Two goroutines: the claim loop and the settle loop. A task is owned by whichever
-// of claim loop, worker and settle loop has it; the lists, counts and stages are
-// guarded by one mutex, under which no user code, I/O or blocking send happens.
-// While one batch of acks is on its way the next gathers.
+// Two goroutines: the claim loop and the settle loop. A task is owned by
+// whichever of claim loop, worker and settle loop has it; the lists, counts and
+// stages are guarded by one mutex, under which no user code, I/O or blocking
+// send happens. While one batch of acks is on its way the next gathers.
 //
 // # At each crash
 //
@@ -51,7 +55,7 @@
 //   - the claim's answer is lost: it is repeated under the same token, and the
 //     store knows its own claim again.
 //
-// The pool is github.com/panjf2000/ants/v2. It has no queue, and a task it refuses
-// goes back to the store. Importing it starts two goroutines of its default pool,
-// which live as long as the process.
+// The pool is github.com/panjf2000/ants/v2. It has no queue, and a task it
+// refuses goes back to the store. Importing it starts two goroutines of its
+// default pool, which live as long as the process.
 package executor

@@ -16,12 +16,14 @@ import (
 )
 
 const (
-	// freshMS divides the ready lists: what was overdue by more when it came in is
-	// backlog.
+	// freshMS divides the ready lists: what was overdue by more when it came in
+	// is backlog.
 	freshMS = 1000
 	// unsettledPerWorker bounds the finished tasks whose acks the store has not
 	// answered: with more, no new claims are made.
 	unsettledPerWorker = 16
+	// bigMap is from how many entries on an emptied map is replaced.
+	bigMap = 4096
 	// pause is the wait after an answer that the store's own retries could not
 	// mend.
 	pause = time.Second
@@ -48,8 +50,8 @@ type Config struct {
 	Logger         *slog.Logger
 }
 
-// Executor claims due ids, runs the handler on a pool, and settles. It is safe for
-// concurrent use.
+// Executor claims due ids, runs the handler on a pool, and settles. It is safe
+// for concurrent use.
 type Executor struct {
 	cfg  Config
 	pool *ants.Pool
@@ -58,21 +60,22 @@ type Executor struct {
 	settleWake chan struct{} // capacity 1: something has finished
 	loops      sync.WaitGroup
 
-	// ctx is the parent of every store call and every handler's ctx. It ends when
-	// Stop has waited as long as it was told to.
+	// ctx is the parent of every store call and every handler's ctx. It ends
+	// when Stop has waited as long as it was told to.
 	ctx    context.Context
 	giveUp context.CancelFunc
 
 	idle chan struct{} // closed when stopping and nothing is running or unsettled
 
 	stats struct {
-		done, failed, panicked, retried, postponed, leaseLost, notYet, busy, gone atomic.Uint64
-		late                                                                      histogram
+		done, failed, panicked, retried, postponed, cancelled, leaseLost, notYet, busy, gone atomic.Uint64
+		late                                                                                 histogram
 	}
 
 	mu struct {
 		sync.Mutex
 		held      map[string]*task // every id in a ready list or at work here
+		heldMost  int              // its largest size so far
 		fresh     queue            // at most freshMS overdue when they came in
 		backlog   queue
 		running   int     // taken to be claimed, or handed to the pool: workers spoken for
@@ -83,9 +86,9 @@ type Executor struct {
 	}
 }
 
-// task is one id in this executor's hands. It goes from a ready list to the claim
-// loop, to its worker, to the settler; who has it owns it. Only the fields at the
-// end are shared.
+// task is one id in this executor's hands. It goes from a ready list to the
+// claim loop, to its worker, to the settler; who has it owns it. Only the
+// fields at the end are shared.
 type task struct {
 	id     string
 	dueMS  int64 // as the one who offered it knew; it only orders the ready lists
@@ -129,7 +132,11 @@ func New(cfg Config) *Executor {
 
 // Start begins to claim and run. Call it once.
 func (e *Executor) Start() error {
-	pool, err := ants.NewPool(e.cfg.Workers, ants.WithDisablePurge(true), ants.WithLogger(silent{}))
+	// The pool has room to spare, so that Submit never waits: a worker whose
+	// task has returned may take a moment to be back, and when a handler has
+	// ended its goroutine ants tells nobody who waits. How many run at once is
+	// counted here.
+	pool, err := ants.NewPool(2*e.cfg.Workers, ants.WithDisablePurge(true), ants.WithLogger(silent{}))
 	if err != nil {
 		return fmt.Errorf("executor: starting the pool: %w", err)
 	}
@@ -144,9 +151,9 @@ type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-// Offer hands over due ids and returns at once. An id that is held here already is
-// not taken again; when the wheel fired it while at work, it is looked at again
-// once that work is settled. Offer returns the ids it took.
+// Offer hands over due ids and returns at once. An id that is held here already
+// is not taken again; when the wheel fired it while at work, it is looked at
+// again once that work is settled. Offer returns the ids it took.
 func (e *Executor) Offer(due []wheel.Due, source Source) (taken []wheel.Due) {
 	nowMS := e.cfg.NowMS()
 	e.mu.Lock()
@@ -161,6 +168,7 @@ func (e *Executor) Offer(due []wheel.Due, source Source) (taken []wheel.Due) {
 		}
 		t := &task{id: d.ID, dueMS: d.DueMS, source: source}
 		e.mu.held[d.ID] = t
+		e.mu.heldMost = max(e.mu.heldMost, len(e.mu.held))
 		e.readyLocked(t, nowMS)
 		if source != FromWheel {
 			taken = append(taken, d)
@@ -188,6 +196,9 @@ func (e *Executor) releaseLocked(t *task) {
 		return
 	}
 	delete(e.mu.held, t.id)
+	if len(e.mu.held) == 0 && e.mu.heldMost > bigMap {
+		e.mu.held, e.mu.heldMost = make(map[string]*task), 0 // maps do not shrink
+	}
 }
 
 // idleLocked reports whether Stop has nothing left to wait for, and tells it.

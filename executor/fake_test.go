@@ -15,8 +15,8 @@ import (
 	"github.com/orderwheel/orderwheel/wheel"
 )
 
-// fakeStore keeps the states of the real one in plain maps, with one goroutine in
-// it at a time. It answers by time.Now, which a synctest bubble controls.
+// fakeStore keeps the states of the real one in plain maps, with one goroutine
+// in it at a time. It answers by time.Now, which a synctest bubble controls.
 type fakeStore struct {
 	mu      sync.Mutex
 	due     map[string]int64
@@ -189,8 +189,8 @@ type rig struct {
 	wheel *timers
 }
 
-// setup starts an executor; change may alter its Config first. It is stopped, and
-// must stop, at the end of the test.
+// setup starts an executor; change may alter its Config first. It is stopped,
+// and must stop, at the end of the test.
 func setup(t *testing.T, handler Handler, change ...func(*Config)) *rig {
 	t.Helper()
 	r := &rig{store: newFakeStore(), wheel: &timers{armed: map[string]*time.Timer{}}}
@@ -207,6 +207,8 @@ func setup(t *testing.T, handler Handler, change ...func(*Config)) *rig {
 	}
 	r.Executor = New(cfg)
 	r.wheel.fire = func(due []wheel.Due) { r.Offer(due, FromWheel) }
+	cfg.Board.Start()
+	t.Cleanup(func() { require.NoError(t, cfg.Board.Stop(context.Background())) })
 	require.NoError(t, r.Start())
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

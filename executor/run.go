@@ -60,8 +60,13 @@ func (e *Executor) judge(t *task, err error) outcome {
 	if err == nil {
 		return outcome{kind: done}
 	}
-	if at, ok := asRetryAt(err); ok {
-		return outcome{kind: postpone, atMS: ceilMS(at)}
+	at, notYet, err := readRetryAt(err)
+	if notYet {
+		atMS := ceilMS(at)
+		if atMS <= t.nowMS { // "not yet" at a time that had passed when it was claimed
+			atMS = e.cfg.NowMS() + e.cfg.Backoff.Base.Milliseconds()
+		}
+		return outcome{kind: postpone, atMS: atMS}
 	}
 	e.stats.failed.Add(1)
 	wait := e.cfg.Backoff.After(t.attempt)
@@ -70,15 +75,8 @@ func (e *Executor) judge(t *task, err error) outcome {
 		e.stats.panicked.Add(1)
 		attrs = append(attrs, slog.String("stack", string(p.Stack)))
 	}
-	e.log(slog.LevelWarn, "retried", attrs...)
+	e.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, "failed", attrs...)
 	return outcome{kind: retryLater, atMS: e.cfg.NowMS() + wait.Milliseconds()}
-}
-
-// log survives a logger that panics: it is the user's code, and runs where a panic
-// would take the worker's settlement with it.
-func (e *Executor) log(level slog.Level, event string, attrs ...slog.Attr) {
-	defer func() { _ = recover() }()
-	e.cfg.Logger.LogAttrs(context.Background(), level, event, attrs...)
 }
 
 // finish passes a task from its worker to the settler.
@@ -98,8 +96,8 @@ func (e *Executor) finish(t *task, o outcome) {
 	wake(e.claimWake)
 }
 
-// ceilMS rounds up, so that nothing is early. A time that the store cannot hold is
-// brought within its limits.
+// ceilMS rounds up, so that nothing is early. A time that the store cannot hold
+// is brought within its limits.
 func ceilMS(t time.Time) int64 {
 	return min(max(t.Add(time.Millisecond-time.Nanosecond).UnixMilli(), 0), persist.MaxDueMS)
 }

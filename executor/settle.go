@@ -8,9 +8,9 @@ import (
 	"github.com/orderwheel/orderwheel/persist"
 )
 
-// settleLoop tells the store what became of the finished tasks: while one batch is
-// on its way the next gathers. It ends when Stop has nothing left to settle, or
-// gives up.
+// settleLoop tells the store what became of the finished tasks: while one batch
+// is on its way the next gathers. It ends when Stop has nothing left to settle,
+// or gives up.
 func (e *Executor) settleLoop() {
 	for {
 		batch, over := e.takeFinished()
@@ -39,8 +39,8 @@ func (e *Executor) takeFinished() (batch []*task, over bool) {
 	return batch, len(batch) == 0 && e.idleLocked()
 }
 
-// settle acks and retries a batch, and acts on the answers; false when ctx ended
-// first.
+// settle acks and retries a batch, and acts on the answers; false when ctx
+// ended first.
 func (e *Executor) settle(ctx context.Context, batch []*task) bool {
 	ticket := e.cfg.Board.Ask()
 	defer e.cfg.Board.End(ticket)
@@ -81,7 +81,7 @@ func (e *Executor) settleAll(ctx context.Context, ticket arming.Ticket, tasks []
 		if ctx.Err() != nil {
 			return false
 		}
-		e.log(slog.LevelError, "settle_failed", slog.Int("ids", len(tasks)), slog.Any("error", err))
+		e.cfg.Logger.Error("settle_failed", slog.Int("ids", len(tasks)), slog.Any("error", err))
 		rest(ctx)
 		answers, err = call()
 	}
@@ -106,10 +106,12 @@ func (e *Executor) settled(ticket arming.Ticket, t *task, a persist.Settlement) 
 	switch {
 	case a.State == persist.Refused:
 		e.stats.leaseLost.Add(1)
-		e.log(slog.LevelWarn, "lease_lost", slog.String("id", t.id), slog.Int("attempt", t.attempt))
+		e.cfg.Logger.Warn("lease_lost", slog.String("id", t.id), slog.Int("attempt", t.attempt))
 		return
 	case t.outcome.kind == done:
 		e.stats.done.Add(1)
+	case a.State == persist.Settled: // a cancel had the last word
+		e.stats.cancelled.Add(1)
 	case t.outcome.kind == retryLater:
 		e.stats.retried.Add(1)
 	case t.outcome.kind == postpone:

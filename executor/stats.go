@@ -10,6 +10,7 @@ type Stats struct {
 	Panicked  uint64 // of these, panics
 	Retried   uint64 // put back after a failed attempt
 	Postponed uint64 // put back by RetryAt
+	Cancelled uint64 // failed or postponed, and cancelled meanwhile: not put back
 	LeaseLost uint64 // answers refused: the lease was over, or the task was handed to another
 
 	NotYet uint64 // claims refused because the task was due later
@@ -32,6 +33,7 @@ func (e *Executor) Stats() Stats {
 		Panicked:  e.stats.panicked.Load(),
 		Retried:   e.stats.retried.Load(),
 		Postponed: e.stats.postponed.Load(),
+		Cancelled: e.stats.cancelled.Load(),
 		LeaseLost: e.stats.leaseLost.Load(),
 		NotYet:    e.stats.notYet.Load(),
 		Busy:      e.stats.busy.Load(),

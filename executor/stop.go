@@ -12,15 +12,15 @@ import (
 // lastWord is how long Stop tries, beyond its ctx, to hand unfinished leases back.
 const lastWord = time.Second
 
-// Stop ends the claiming at once: what is in the ready lists stays in the store. It
-// waits until the running handlers have returned and every ack is answered, and
-// returns nil.
+// Stop ends the claiming at once: what is in the ready lists stays in the
+// store. It waits until the running handlers have returned and every ack is
+// answered, and returns nil.
 //
-// When ctx ends first, the ctx of every running handler is cancelled, their leases
-// are handed back so that another instance can run them at once, and Stop returns
-// an error that wraps ctx's. A later Stop waits for the handlers that are still at
-// work. Stop is not for concurrent use with itself. Within a handler it would wait
-// for that very handler, until ctx ends.
+// When ctx ends first, the ctx of every running handler is cancelled, their
+// leases are handed back so that another instance can run them at once, and
+// Stop returns an error that wraps ctx's. A later Stop waits for the handlers
+// that are still at work. Stop is not for concurrent use with itself. Within a
+// handler it would wait for that very handler, until ctx ends.
 func (e *Executor) Stop(ctx context.Context) error {
 	e.mu.Lock()
 	e.mu.stopping = true
@@ -46,8 +46,8 @@ func (e *Executor) Stop(ctx context.Context) error {
 	return errors.Join(err, e.releasePool(ctx, err == nil))
 }
 
-// abandon ends all waiting: it cancels the handlers, and in one last call settles
-// what has finished and hands back what has not.
+// abandon ends all waiting: it cancels the handlers, and in one last call
+// settles what has finished and hands back what has not.
 func (e *Executor) abandon(ctx context.Context) error {
 	e.giveUp()
 	e.loops.Wait() // the loops' tasks are ours now
@@ -87,8 +87,8 @@ func (e *Executor) abandon(ctx context.Context) error {
 	return fmt.Errorf("executor: %d handlers are still running: %w", stuck, ctx.Err())
 }
 
-// releasePool ends the pool's goroutines; it waits for them only where no handler
-// is at work.
+// releasePool ends the pool's goroutines; it waits for them only where no
+// handler is at work.
 func (e *Executor) releasePool(ctx context.Context, wait bool) error {
 	if e.pool == nil {
 		return nil

@@ -37,12 +37,12 @@ type Task struct {
 	Source  Source
 }
 
-// Handler does the work of one task. It may be called more than once for one task,
-// and by two goroutines at once when a lease runs out, so its effects must be
-// idempotent. ctx ends with the lease, after HandlerTimeout, or when Stop gives up
-// waiting.
+// Handler does the work of one task. It may be called more than once for one
+// task, and by two goroutines at once when a lease runs out, so its effects
+// must be idempotent. ctx ends with the lease, after HandlerTimeout, or when
+// Stop gives up waiting.
 //
-// nil: done, the task is removed. An error made by RetryAt: not yet, the task comes
-// back then and the attempt does not count. Any other error, or a panic: it is
-// retried with backoff.
+// nil: done, the task is removed. An error made by RetryAt: not yet, the task
+// comes back then and the attempt does not count. Any other error, or a panic:
+// it is retried with backoff.
 type Handler func(ctx context.Context, t Task) error

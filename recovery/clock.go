@@ -8,16 +8,16 @@ import (
 	"github.com/orderwheel/orderwheel/persist"
 )
 
-// driftPer is the inverse of the rate at which two clocks may drift apart: 1/2000,
-// the 500 ppm at which NTP slews at most.
+// driftPer is the inverse of the rate at which two clocks may drift apart:
+// 1/2000, the 500 ppm at which NTP slews at most.
 const driftPer = 2000
 
 // Clock estimates the store's clock from below. A reading says that the store
-// showed StoreUS at some instant between Sent and Received, so the difference of
-// its clock and ours lies between two bounds; further readings narrow them, passing
-// time widens them by the drift, and a reading outside them means that the store's
-// clock was stepped and starts afresh. This is Cristian's algorithm (Probabilistic
-// Clock Synchronization, 1989) kept as an interval.
+// showed StoreUS at some instant between Sent and Received, so the difference
+// of its clock and ours lies between two bounds; further readings narrow them,
+// passing time widens them by the drift, and a reading outside them means that
+// the store's clock was stepped and starts afresh. This is Cristian's algorithm
+// (Probabilistic Clock Synchronization, 1989) kept as an interval.
 //
 // It is safe for concurrent use. Before the first reading it shows 1970.
 type Clock struct {
@@ -44,13 +44,19 @@ func (c *Clock) Observe(s persist.Sample) {
 	defer c.mu.Unlock()
 	if c.mu.known {
 		drift := max(received-c.mu.localUS, 0) / driftPer
+		// Only the time that the drift accounts for has been dealt with:
+		// readings in quick succession would otherwise never widen the bounds.
+		c.mu.localUS += drift * driftPer
 		oldLow, oldHigh := c.lowUS.Load()-drift, c.mu.highUS+drift
 		if low <= oldHigh && oldLow <= high {
 			low, high = max(low, oldLow), min(high, oldHigh)
+		} else {
+			c.mu.localUS = received
 		}
+	} else {
+		c.mu.known, c.mu.localUS = true, received
 	}
-	c.mu.known = true
-	c.mu.highUS, c.mu.localUS = high, max(received, c.mu.localUS)
+	c.mu.highUS = high
 	c.lowUS.Store(low)
 }
 

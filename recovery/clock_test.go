@@ -11,8 +11,8 @@ import (
 	"github.com/orderwheel/orderwheel/persist"
 )
 
-// ask reads a store whose clock is ahead of ours by offset, with that much time on
-// the way there and back.
+// ask reads a store whose clock is ahead of ours by offset, with that much time
+// on the way there and back.
 func ask(offset, there, back time.Duration) persist.Sample {
 	s := persist.Sample{Sent: time.Now()}
 	time.Sleep(there)
@@ -67,17 +67,23 @@ func TestAWideReadingDoesNotSpoilANarrowOne(t *testing.T) {
 // A store whose clock runs 400 ppm slow or fast is followed, and never passed.
 func TestADriftingClockIsFollowed(t *testing.T) {
 	for _, ppm := range []int64{-400, 400} {
-		synctest.Test(t, func(t *testing.T) {
-			c, start := NewClock(), time.Now()
-			store := func() time.Time {
-				return time.Now().Add(time.Since(start) * time.Duration(ppm) / 1_000_000)
-			}
-			for range 1000 {
-				now := time.Now()
-				c.Observe(persist.Sample{Sent: now, Received: now, StoreUS: store().UnixMicro()})
-				require.WithinDuration(t, store(), time.UnixMilli(c.NowMS()), 3*time.Millisecond)
-				time.Sleep(clockEvery)
-			}
-		})
+		for _, every := range []time.Duration{clockEvery, 1500 * time.Microsecond} {
+			synctest.Test(t, func(t *testing.T) {
+				c, start := NewClock(), time.Now()
+				store := func() time.Time {
+					return time.Now().Add(time.Since(start) * time.Duration(ppm) / 1_000_000)
+				}
+				for i := range 20_000 {
+					sent := time.Now()
+					if i > 0 && every < time.Second {
+						time.Sleep(20 * time.Millisecond) // only the first answer is quick
+					}
+					c.Observe(persist.Sample{Sent: sent, Received: time.Now(), StoreUS: store().UnixMicro()})
+					require.WithinDuration(t, store(), time.UnixMilli(c.NowMS()), 25*time.Millisecond)
+					require.False(t, time.UnixMilli(c.NowMS()).After(store().Add(time.Millisecond)), "ahead")
+					time.Sleep(every)
+				}
+			})
+		}
 	}
 }

@@ -11,7 +11,8 @@
 //   - Sweep: every SweepEvery, what has been overdue for more than Grace and is not
 //     held by this engine is handed over. This is how another instance's tasks are
 //     taken over when it dies, and how a fault of the wheel is survived. It pauses
-//     while more is ready than the workers can take up soon.
+//     while more is ready than the workers can take up soon, and goes on at once
+//     while there is more to find.
 //   - Reap: at the same pace, tasks whose lease is over are due at once.
 //   - Clock: the store's clock decides what is due. [Clock] carries its last
 //     readings on with the local monotonic clock and stays at or behind it, so that
@@ -20,18 +21,19 @@
 //
 // # Who owns what
 //
-// One goroutine sweeps and reaps, one reads the clock; both end with Stop. Errors
-// of the store are retried there; what comes back is logged once as it changes, and
-// the next round covers the same range.
+// One goroutine sweeps and reaps, one reads the clock; both end with Stop.
+// Errors of the store are retried there; what comes back is logged once as it
+// changes, and the next round covers the same range.
 //
 // # At each crash
 //
-// Recovery only reads, but for reap, which is one atomic script. Being killed at
-// any point leaves the store as it was or with some leases taken back; the next
-// start rebuilds from there.
+// Recovery only reads, but for reap, which is one atomic script. Being killed
+// at any point leaves the store as it was or with some leases taken back; the
+// next start rebuilds from there.
 //
 // # Left to others
 //
-// Everything that is due is loaded into memory. Whether an id that was found still
-// has to run is decided by the claim, not here.
+// All tasks that the store holds are loaded into memory, however far off they
+// are due. Whether an id that was found still has to run is decided by the
+// claim, not here.
 package recovery

@@ -17,6 +17,9 @@ import (
 const (
 	pageSize   = persist.MaxBatch
 	clockEvery = 2 * time.Second
+	// moreAfter is the wait before the next page of a sweep or a reap, where a
+	// page was full.
+	moreAfter = 5 * time.Millisecond
 )
 
 // Store is what recovery needs of the persistence.
@@ -38,8 +41,8 @@ type Config struct {
 
 	// Ready is how many ids wait for a worker here.
 	Ready func() int
-	// Found takes ids that the sweep found, Overdue those that a rebuild or a reap
-	// did. Each returns the ids that were not held here.
+	// Found takes ids that the sweep found, Overdue those that a rebuild or a
+	// reap did. Each returns the ids that were not held here.
 	Found, Overdue func([]wheel.Due) (taken []wheel.Due)
 }
 
@@ -50,17 +53,19 @@ type Recovery struct {
 	cancel context.CancelFunc
 	loops  sync.WaitGroup
 
+	moreDue bool // whether the last sweep's page was full; the sweep loop's own
+
 	stats struct {
-		rebuilt, missed, takenOver, reaped atomic.Uint64
+		rebuilt, found, reaped atomic.Uint64
 	}
 }
 
 // Stats counts since Start.
 type Stats struct {
-	Rebuilt   uint64 // tasks that the store held at Start
-	Missed    uint64 // found by the sweep though armed here: the wheel is late, or broken
-	TakenOver uint64 // found by the sweep and not armed here: another instance's
-	Reaped    uint64 // leases that had run out
+	Rebuilt uint64 // tasks that the store held at Start
+	Found   uint64 // overdue tasks that the sweep handed over, by whatever fault
+	Missed  uint64 // of these, those armed here: the wheel is late, or broken
+	Reaped  uint64 // leases that had run out
 }
 
 // New makes a recovery; it starts nothing.
@@ -70,8 +75,9 @@ func New(cfg Config) *Recovery {
 	return r
 }
 
-// Rebuild arms what the store holds, oldest first, and hands over what is overdue.
-// It returns when all has been read, or with the error that ended the reading.
+// Rebuild arms what the store holds, oldest first, and hands over what is
+// overdue. It returns when all has been read, or with the error that ended the
+// reading.
 func (r *Recovery) Rebuild(ctx context.Context) error {
 	var cursor persist.Cursor
 	for more := true; more; {
@@ -94,7 +100,7 @@ func (r *Recovery) rebuildPage(ctx context.Context, after persist.Cursor) (persi
 	r.cfg.Clock.Observe(page.Clock)
 	r.place(ticket, page.Due)
 	r.stats.rebuilt.Add(uint64(len(page.Due)))
-	return page, nil
+	return page, r.cfg.Board.Drain(ctx) // no faster than the wheel can take it
 }
 
 // place hands over what is overdue and arms the rest.
@@ -115,12 +121,12 @@ func (r *Recovery) place(ticket arming.Ticket, due []persist.Due) {
 func (r *Recovery) Start() {
 	r.loops.Go(func() { r.every(r.cfg.SweepEvery, "sweep_failed", r.round) })
 	r.loops.Go(func() {
-		r.every(clockEvery, "clock_failed", func(ctx context.Context) error {
+		r.every(clockEvery, "clock_failed", func(ctx context.Context) (more bool, err error) {
 			s, err := r.cfg.Store.Now(ctx)
 			if err == nil {
 				r.cfg.Clock.Observe(s)
 			}
-			return err
+			return false, err
 		})
 	})
 }
@@ -134,82 +140,86 @@ func (r *Recovery) Stop() {
 // Stats reads the counters.
 func (r *Recovery) Stats() Stats {
 	return Stats{
-		Rebuilt:   r.stats.rebuilt.Load(),
-		Missed:    r.stats.missed.Load(),
-		TakenOver: r.stats.takenOver.Load(),
-		Reaped:    r.stats.reaped.Load(),
+		Rebuilt: r.stats.rebuilt.Load(),
+		Found:   r.stats.found.Load(),
+		Missed:  r.cfg.Board.MissedCount(),
+		Reaped:  r.stats.reaped.Load(),
 	}
 }
 
-// every calls do at that pace until Stop. An error is logged when it is new, not
-// again while it lasts.
-func (r *Recovery) every(pace time.Duration, event string, do func(context.Context) error) {
-	ticker := time.NewTicker(pace)
-	defer ticker.Stop()
+// every calls do at that pace until Stop, and sooner while there is more to do.
+// An error is logged when it is new, not again while it lasts.
+func (r *Recovery) every(pace time.Duration, event string, do func(context.Context) (more bool, err error)) {
+	timer := time.NewTimer(pace)
+	defer timer.Stop()
 	failing := false
 	for {
 		select {
 		case <-r.ctx.Done():
 			return
-		case <-ticker.C:
+		case <-timer.C:
 		}
-		err := do(r.ctx)
+		more, err := do(r.ctx)
 		if err != nil && !failing && r.ctx.Err() == nil {
 			r.cfg.Logger.Error(event, slog.Any("error", err))
 		}
 		failing = err != nil
+		if more && !failing {
+			timer.Reset(min(pace, moreAfter))
+		} else {
+			timer.Reset(pace)
+		}
 	}
 }
 
-// round is one sweep and one reap; a fault of one does not keep the other from its
-// turn.
-func (r *Recovery) round(ctx context.Context) error {
-	return errors.Join(r.sweep(ctx), r.reap(ctx))
+// round is one sweep and one reap; a fault of one does not keep the other from
+// its turn. more: a page was full, so there is probably more to find.
+func (r *Recovery) round(ctx context.Context) (more bool, err error) {
+	moreDue, sweepErr := r.sweep(ctx)
+	moreOver, reapErr := r.reap(ctx)
+	return moreDue || moreOver, errors.Join(sweepErr, reapErr)
 }
 
-// sweep hands over the oldest of what is overdue by more than Grace and not held
-// here.
-func (r *Recovery) sweep(ctx context.Context) error {
+// sweep hands over the oldest of what is overdue by more than Grace and not
+// held here.
+func (r *Recovery) sweep(ctx context.Context) (more bool, err error) {
 	if r.cfg.Ready() > r.cfg.ReadyLimit {
-		return nil
+		return r.moreDue, nil
 	}
 	ticket := r.cfg.Board.Ask()
 	defer r.cfg.Board.End(ticket)
 	untilMS := r.cfg.Clock.NowMS() - r.cfg.Grace.Milliseconds()
 	page, err := r.cfg.Store.Window(ctx, persist.Cursor{}, untilMS, pageSize)
 	if err != nil {
-		return err
+		return false, err
 	}
 	r.cfg.Clock.Observe(page.Clock)
+	r.moreDue = page.More
 	found := make([]wheel.Due, len(page.Due))
 	for i, d := range page.Due {
 		found[i] = wheel.Due(d)
 	}
-	var missed, takenOver int
-	for _, d := range r.cfg.Found(found) {
-		if r.cfg.Board.Missed(ticket, d.ID) {
-			missed++
-		} else {
-			takenOver++
-		}
+	taken := r.cfg.Found(found)
+	for _, d := range taken {
+		r.cfg.Board.Missed(ticket, d.ID)
 	}
-	if missed > 0 {
-		r.cfg.Logger.Warn("sweep_found", slog.Int("armed_here", missed), slog.Int("not_armed_here", takenOver))
+	r.stats.found.Add(uint64(len(taken)))
+	if len(taken) > 0 {
+		r.cfg.Logger.Info("sweep_found", slog.Int("tasks", len(taken)),
+			slog.Uint64("missed_so_far", r.cfg.Board.MissedCount()), slog.Int("wheel_behind", r.cfg.Board.Waiting()))
 	}
-	r.stats.missed.Add(uint64(missed))
-	r.stats.takenOver.Add(uint64(takenOver))
-	return nil
+	return page.More, nil
 }
 
 // reap makes due again what was claimed by one who has not settled it in time.
-func (r *Recovery) reap(ctx context.Context) error {
+func (r *Recovery) reap(ctx context.Context) (more bool, err error) {
 	ticket := r.cfg.Board.Ask()
 	defer r.cfg.Board.End(ticket)
 	reaped, err := r.cfg.Store.Reap(ctx, pageSize)
 	if err != nil {
-		return err
+		return false, err
 	}
 	r.place(ticket, reaped)
 	r.stats.reaped.Add(uint64(len(reaped)))
-	return nil
+	return len(reaped) == pageSize, nil
 }

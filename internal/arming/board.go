@@ -1,33 +1,59 @@
-// Package arming is the one door to the wheel. Three parties arm ids: the user's
-// calls, the executor (what a claim, an ack or a retry answered) and recovery (what
-// a page of the store said). Each of them acts on an answer of the store, and
-// answers overtake each other: a page read a second ago may say that an id is due
-// at nine, when the user has moved it to five since. Armed by the page, it would
-// fire four hours late, and only the sweep would notice.
+// Package arming is the one door to the wheel. Three parties arm ids: the
+// user's calls, the executor (what a claim, an ack or a retry answered) and
+// recovery (what a page of the store said). Each of them acts on an answer of
+// the store, and answers overtake each other: a page read a second ago may say
+// that an id is due at nine, when the user has moved it to five since. Armed by
+// the page, it would fire four hours late, and only the sweep would notice.
 //
-// So the board keeps one rule: an answer arms nothing if a user's call on that id
-// was answered after the question was asked. Who asks takes a Ticket before the
-// question; the user's call is always right, for the caller holds the id's lock
-// across the write and the arming.
+// So the board keeps one rule: an answer arms nothing if a user's call on that
+// id was answered after the question was asked. Who asks takes a Ticket before
+// the question; the user's call is always right, for the caller holds the id's
+// lock across the write and the arming.
+//
+// Nobody waits for the wheel: what is to be done to it goes into a queue, in
+// the order in which it was decided, and one goroutine carries it out. An
+// engine of the wheel that hangs, as the RussellLuo one can, holds up that
+// goroutine and nothing else: the store has every task, and the sweep finds
+// what no wheel fires.
 package arming
 
 import (
+	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/orderwheel/orderwheel/wheel"
+)
+
+const (
+	// maxQueue bounds what waits for a wheel that hangs. What comes on top is
+	// left to the sweep.
+	maxQueue = 1 << 20
+	// bigMap is from how many entries on an emptied map is replaced: maps do
+	// not shrink.
+	bigMap = 4096
 )
 
 // Board guards one wheel. It is safe for concurrent use.
 type Board struct {
 	wheel wheel.Wheel
 
+	wake   chan struct{} // capacity 1: the queue is not empty, or the board is stopping
+	done   chan struct{} // closed when the carrier has ended; nil before Start
+	missed atomic.Uint64
+
 	mu struct {
 		sync.Mutex
-		seq     uint64            // user answers so far
-		open    []uint64          // seq at the time each open ticket was taken, oldest first
-		touched map[string]uint64 // id -> seq of its last user answer, if a ticket older than that is open
-		order   []touch           // the same in order of seq, for pruning
+		seq     uint64          // decisions so far
+		open    []uint64        // seq at the time each open ticket was taken, oldest first
+		touched map[string]mark // ids decided about while a ticket older than that is open
+		order   []touch         // the same in order of seq, for pruning
+		queue   []op            // decided, not yet taken by the carrier
+		queued  uint64          // ops put into the queue so far
+		carried uint64          // ops carried out so far
+		news    chan struct{}   // closed when carried grows; nil: nobody waits
+		stopped bool
 	}
 }
 
@@ -36,15 +62,68 @@ type touch struct {
 	seq uint64
 }
 
+// mark is when an id was last decided about.
+type mark struct {
+	user uint64 // seq of the last user's answer
+	any  uint64 // seq of the last answer of either kind
+}
+
+// op is one thing to be done to the wheel.
+type op struct {
+	kind  opKind
+	id    string
+	dueMS int64
+}
+
+type opKind int
+
+const (
+	arm    opKind = iota
+	disarm        // the user cancelled it
+	missed        // the sweep has found it overdue: disarm, and count it if it was armed
+)
+
 // Ticket is taken before the store is asked, and ended when the answer has been
 // used.
 type Ticket struct{ seq uint64 }
 
-// New makes a board for w.
+// New makes a board for w; it starts nothing.
 func New(w wheel.Wheel) *Board {
-	b := &Board{wheel: w}
-	b.mu.touched = make(map[string]uint64)
+	b := &Board{wheel: w, wake: make(chan struct{}, 1)}
+	b.mu.touched = make(map[string]mark)
 	return b
+}
+
+// Start begins to carry decisions to the wheel. Call it once.
+func (b *Board) Start() {
+	b.done = make(chan struct{})
+	go func() {
+		defer close(b.done)
+		b.carry()
+	}()
+}
+
+// Stop ends the carrying, and waits for it until ctx ends: only a wheel that
+// hangs takes so long. It is safe twice and before Start.
+func (b *Board) Stop(ctx context.Context) error {
+	b.mu.Lock()
+	b.mu.stopped = true
+	b.mu.queue = nil
+	if b.mu.news != nil {
+		close(b.mu.news)
+		b.mu.news = nil
+	}
+	b.mu.Unlock()
+	b.wakeUp()
+	if b.done == nil {
+		return nil
+	}
+	select {
+	case <-b.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Ask takes a ticket. Every ticket must be ended.
@@ -55,21 +134,24 @@ func (b *Board) Ask() Ticket {
 	return Ticket{b.mu.seq}
 }
 
-// End gives the ticket back and forgets the user answers that no open ticket can be
-// older than.
+// End gives the ticket back and forgets the decisions that no open ticket can
+// be older than.
 func (b *Board) End(t Ticket) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	i := slices.Index(b.mu.open, t.seq)
 	b.mu.open = slices.Delete(b.mu.open, i, i+1)
 	if len(b.mu.open) == 0 {
+		if len(b.mu.touched) > bigMap {
+			b.mu.touched, b.mu.order = make(map[string]mark), nil
+		}
 		clear(b.mu.touched)
 		b.mu.order = b.mu.order[:0]
 		return
 	}
 	n := 0
 	for n < len(b.mu.order) && b.mu.order[n].seq <= b.mu.open[0] {
-		if o := b.mu.order[n]; b.mu.touched[o.id] == o.seq {
+		if o := b.mu.order[n]; b.mu.touched[o.id].any == o.seq {
 			delete(b.mu.touched, o.id)
 		}
 		n++
@@ -82,45 +164,156 @@ func (b *Board) End(t Ticket) {
 func (b *Board) Arm(t Ticket, id string, dueMS int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.mu.touched[id] > t.seq {
+	if b.mu.touched[id].user > t.seq {
 		return false
 	}
-	b.wheel.Schedule(id, dueMS)
+	b.touchLocked(id, false)
+	b.addLocked(op{arm, id, dueMS})
 	return true
 }
 
-// Missed reports whether the wheel still holds id, which the answer to t's question
-// says is overdue, and disarms it. A user's call since then makes it false.
-func (b *Board) Missed(t Ticket, id string) bool {
+// Missed disarms id, which the answer to t's question says is overdue, and
+// counts it if the wheel still held it. What was armed since, by whomever, is
+// left alone.
+func (b *Board) Missed(t Ticket, id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.mu.touched[id] <= t.seq && b.wheel.Cancel(id)
+	if b.mu.touched[id].any <= t.seq {
+		b.addLocked(op{kind: missed, id: id})
+	}
 }
 
 // UserScheduled arms id as the user's call has just been answered.
 func (b *Board) UserScheduled(id string, dueMS int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.touchLocked(id)
-	b.wheel.Schedule(id, dueMS)
+	b.touchLocked(id, true)
+	b.addLocked(op{arm, id, dueMS})
 }
 
 // UserCancelled disarms id as the user's call has just been answered.
 func (b *Board) UserCancelled(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.touchLocked(id)
-	b.wheel.Cancel(id)
+	b.touchLocked(id, true)
+	b.addLocked(op{kind: disarm, id: id})
 }
 
-func (b *Board) touchLocked(id string) {
+func (b *Board) touchLocked(id string, byUser bool) {
 	b.mu.seq++
 	if len(b.mu.open) == 0 {
 		return // nobody has asked: there is no answer that could be late
 	}
-	b.mu.touched[id] = b.mu.seq
+	m := b.mu.touched[id]
+	m.any = b.mu.seq
+	if byUser {
+		m.user = b.mu.seq
+	}
+	b.mu.touched[id] = m
 	b.mu.order = append(b.mu.order, touch{id, b.mu.seq})
 }
 
-// Len is the number of armed ids.
-func (b *Board) Len() int { return b.wheel.Len() }
+func (b *Board) addLocked(o op) {
+	if b.mu.stopped || len(b.mu.queue) >= maxQueue {
+		return
+	}
+	b.mu.queue = append(b.mu.queue, o)
+	b.mu.queued++
+	b.wakeUp()
+}
+
+func (b *Board) wakeUp() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// carry does to the wheel what was decided, in that order.
+func (b *Board) carry() {
+	var batch []op
+	for range b.wake {
+		for {
+			b.mu.Lock()
+			if b.mu.stopped {
+				b.mu.Unlock()
+				return
+			}
+			batch, b.mu.queue = b.mu.queue, batch[:0]
+			b.mu.Unlock()
+			if len(batch) == 0 {
+				break
+			}
+			for _, o := range batch {
+				b.apply(o)
+			}
+			b.told(len(batch))
+			clear(batch) // the ids are the wheel's now
+			if cap(batch) > bigMap {
+				batch = nil
+			}
+		}
+	}
+}
+
+// told notes that the wheel knows n decisions more.
+func (b *Board) told(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.carried += uint64(n)
+	if b.mu.news != nil {
+		close(b.mu.news)
+		b.mu.news = nil
+	}
+}
+
+func (b *Board) apply(o op) {
+	switch o.kind {
+	case arm:
+		b.wheel.Schedule(o.id, o.dueMS)
+	case disarm:
+		b.wheel.Cancel(o.id)
+	case missed:
+		if b.wheel.Cancel(o.id) {
+			b.missed.Add(1)
+		}
+	}
+}
+
+// Drain waits until the wheel knows all that was decided before, or until ctx ends.
+func (b *Board) Drain(ctx context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for target := b.mu.queued; b.mu.carried < target && !b.mu.stopped; {
+		if b.mu.news == nil {
+			b.mu.news = make(chan struct{})
+		}
+		news := b.mu.news
+		b.mu.Unlock()
+		var err error
+		select {
+		case <-news:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		b.mu.Lock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Waiting is how much was decided that the wheel does not know yet. It stays
+// above zero only while the wheel hangs.
+func (b *Board) Waiting() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return int(b.mu.queued - b.mu.carried)
+}
+
+// MissedCount is how many ids the sweep found that the wheel still held.
+func (b *Board) MissedCount() uint64 { return b.missed.Load() }
+
+// Armed is the number of armed ids.
+func (b *Board) Armed() int { return b.wheel.Len() }
