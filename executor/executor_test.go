@@ -53,7 +53,7 @@ func TestAFailedAttemptIsRetriedWithBackoff(t *testing.T) {
 		"error":        func() error { return errors.New("no") },
 		"panic":        func() error { panic("no") },
 		"panic error":  func() error { panic(errors.New("no")) },
-		"panic nil":    func() error { var m map[string]int; m["x"] = 1; return nil },
+		"nil call":     func() error { var f func() error; return f() },
 		"goexit":       func() error { runtime.Goexit(); return nil },
 		"wrapped":      func() error { return fmt.Errorf("close: %w", context.DeadlineExceeded) },
 		"joined error": func() error { return errors.Join(errors.New("a"), errors.New("b")) },

@@ -32,7 +32,6 @@ type fakeStore struct {
 	over  []persist.Due // what the next Reap takes back
 	err   error
 	reads int
-	page  int // largest page asked for
 }
 
 func (s *fakeStore) put(id string, dueMS int64) {
