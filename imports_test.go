@@ -12,17 +12,18 @@ import (
 
 const module = "github.com/orderwheel/orderwheel"
 
-// A room is one package of the house. By whatever path, it may reach only the rooms named
-// here, and of the restricted modules only its own and those of these rooms. The standard
-// library and internal/... are open to all.
+// A room is one package of the house. By whatever path, it may reach only the
+// rooms named here, and of the restricted modules only its own and those of
+// these rooms. The standard library and internal/... are open to all.
 type room struct {
 	path    string   // below the module; "." is the root package
 	ours    []string // rooms it may reach
 	foreign []string // restricted modules it may reach
 }
 
-// rooms is the table of the house. Dependencies point one way: the root package wires
-// recovery, executor, persist and wheel together; order knows none of them.
+// rooms is the table of the house. Dependencies point one way: the root package
+// wires recovery, executor, persist and wheel together; order knows none of
+// them.
 var rooms = []room{
 	{path: ".", ours: []string{
 		"persist", "wheel", "executor", "recovery",
@@ -43,8 +44,8 @@ var rooms = []room{
 // suites and private helpers.
 var free = []string{"internal", "bench", "examples", "wheel/wheeltest", "persist/persisttest"}
 
-// restricted are the foreign modules that no user of the library should
-// get into a build unasked, and why.
+// restricted are the foreign modules that no user of the library should get
+// into a build unasked, and why.
 var restricted = map[string]string{
 	"modernc.org/sqlite":                "a SQL driver",
 	"github.com/mattn/go-sqlite3":       "a SQL driver",
@@ -118,8 +119,8 @@ func TestEveryPackageIsARoomOfTheTable(t *testing.T) {
 	}
 }
 
-// goList runs go list and gives the lines of its answer. It fails the test when a
-// package does not exist.
+// goList runs go list and gives the lines of its answer. It fails the test when
+// a package does not exist.
 func goList(t *testing.T, args ...string) []string {
 	t.Helper()
 	cmd := exec.Command("go", append([]string{"list"}, args...)...)

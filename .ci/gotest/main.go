@@ -1,9 +1,10 @@
-// Command gotest runs go test with the arguments that it is given and prints what
-// go test prints, and then fails also if a test was skipped. Without -v, go test says nothing
-// of skipped tests, so a server that is missing would pass for a success.
+// Command gotest runs go test with the arguments that it is given and prints
+// what go test prints, and then fails also if a test was skipped. Without -v,
+// go test says nothing of skipped tests, so a server that is missing would pass
+// for a success.
 //
-// A test that is skipped for its length names `make test-long` as the place where it runs, and
-// is excused.
+// A test that is skipped for its length names `make test-long` as the place
+// where it runs, and is excused.
 package main
 
 import (

@@ -48,10 +48,10 @@ func open(ctx context.Context, j job) (*place, error) {
 	return p, nil
 }
 
-// Each order has a unit of one of the skus, and every tenth has a coupon. An order's expire_at is
-// the same whichever worker creates it, so that a task that a killed worker left
-// without its order is never early for the order that comes later; and so an order can
-// have expired before it is created.
+// Each order has a unit of one of the skus, and every tenth has a coupon. An
+// order's expire_at is the same whichever worker creates it, so that a task
+// that a killed worker left without its order is never early for the order that
+// comes later; and so an order can have expired before it is created.
 const (
 	skus        = 5
 	price       = 100

@@ -27,15 +27,16 @@ type job struct {
 	Orders int
 	Start  time.Time // of the first worker
 
-	// Hold has the worker create all orders and let no call of its handler return. Half of them have
-	// closed their order by then, half have not. It says on a line of stdout when all stands like that.
+	// Hold has the worker create all orders and let no call of its handler
+	// return. Half of them have closed their order by then, half have not. It
+	// says on a line of stdout when all stands like that.
 	Hold bool
 }
 
 const jobVariable = "ORDERWHEEL_DRILL_JOB"
 
-// workerCommand is a process of program, which is this one, that does a job. It is
-// killed when ctx ends.
+// workerCommand is a process of program, which is this one, that does a job. It
+// is killed when ctx ends.
 func workerCommand(ctx context.Context, program string, j job) (cmd *exec.Cmd, stderr *strings.Builder, err error) {
 	text, err := json.Marshal(j)
 	if err != nil {
@@ -192,9 +193,9 @@ func (p *place) createAll(ctx context.Context, engine *orderwheel.Engine, j job)
 	return context.Cause(ctx)
 }
 
-// create schedules an order, creates it, and pays it or not. A kill between
-// the first two leaves a task without an order, and the next worker creates
-// that order; a kill after the payment leaves a task that finds a paid order.
+// create schedules an order, creates it, and pays it or not. A kill between the
+// first two leaves a task without an order, and the next worker creates that
+// order; a kill after the payment leaves a task that finds a paid order.
 func (p *place) create(ctx context.Context, engine *orderwheel.Engine, o order.Order, pays bool) error {
 	now, err := engine.Now(ctx)
 	if err != nil {

@@ -46,8 +46,8 @@ func readOrders(path string) ([]purchase, error) {
 	return parseOrders(path, file)
 }
 
-// parseOrders reads purchases from the text of a CSV file called name. A byte order mark and CRLF are
-// fine; the header must stand as it is.
+// parseOrders reads purchases from the text of a CSV file called name. A byte
+// order mark and CRLF are fine; the header must stand as it is.
 func parseOrders(name string, text io.Reader) ([]purchase, error) {
 	p := parser{name: name, firstLine: map[string]int{}}
 	in := bufio.NewReader(text)

@@ -1,5 +1,5 @@
-// Command quickstart runs the library's main job from end to end: see
-// `go run ./examples/quickstart -h`.
+// Command quickstart runs the library's main job from end to end: see `go run
+// ./examples/quickstart -h`.
 package main
 
 import (
@@ -31,7 +31,9 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)           // a second signal kills
+	// A second signal kills, but not one that was sent along with the first, as
+	// some senders do.
+	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 	redis.SetLogger(&logging.VoidLogger{}) // what matters comes as an error
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -57,7 +59,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return status
 }
 
-// complain prints an error, each of its lines on its own. Those of a file begin with its name.
+// complain prints an error, each of its lines on its own. Those of a file begin
+// with its name.
 func complain(stderr io.Writer, err error) {
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		if !errors.As(err, new(fileFaults)) {
@@ -83,7 +86,10 @@ func load(o options) ([]cart, error) {
 // trade runs the simulation, prints the figures, and gives the exit status.
 func trade(ctx context.Context, o options, carts []cart, stdout, stderr io.Writer) (status int, err error) {
 	s, err := openShop(ctx, o, stderr)
-	if err != nil {
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return exitInterrupted, nil
+	case err != nil:
 		return exitFailed, err
 	}
 	defer func() {
@@ -97,19 +103,27 @@ func trade(ctx context.Context, o options, carts []cart, stdout, stderr io.Write
 	}
 	runErr := s.simulate(ctx, sim, o, stderr)
 	interrupted := ctx.Err() != nil
+	if interrupted && errors.Is(runErr, context.Canceled) {
+		runErr = nil
+	}
 	report, settleErr := s.settle(ctx, runErr == nil && !interrupted)
-	if interrupted {
-		fmt.Fprintln(stderr, "quickstart: interrupted; the figures so far:")
+	err = errors.Join(runErr, settleErr)
+	sound := false
+	if report != nil {
+		if interrupted {
+			fmt.Fprintln(stderr, "quickstart: interrupted; the figures so far:")
+		}
+		write := show.Table
+		if o.json {
+			write = show.JSON
+		}
+		err = errors.Join(err, write(stdout, *report))
+		sound = len(report.Faults()) == 0
 	}
-	print := show.Table
-	if o.json {
-		print = show.JSON
-	}
-	err = errors.Join(runErr, settleErr, print(stdout, report))
 	switch {
 	case interrupted:
 		return exitInterrupted, err
-	case err != nil || len(report.Faults()) > 0:
+	case err != nil || !sound:
 		return exitFailed, err
 	}
 	return exitOK, nil

@@ -27,8 +27,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(built.Run(m)) }
 
-// quickstart prepares a run of the program with a folder of its own for temporary
-// files, which must be empty in the end.
+// quickstart prepares a run of the program with a folder of its own for
+// temporary files, which must be empty in the end.
 func quickstart(t *testing.T, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // a hang
@@ -190,13 +190,13 @@ func TestCtrlCStopsWithASummarySoFar(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		cmd, stdout, _ := quickstart(t, "-redis", server.Addr(), "-spread", "10m", "-json")
+		cmd, stdout, _ := quickstart(t, "-redis", server.Addr(), "-spread", "1m", "-json")
 		cmd.Stderr = nil
 		pipe, err := cmd.StderrPipe()
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())
 		stderr := bufio.NewReader(pipe)
-		for line := ""; !strings.Contains(line, " orders created"); {
+		for line := ""; !strings.Contains(line, " orders created") || strings.Contains(line, " 0 of "); {
 			line, err = stderr.ReadString('\n')
 			require.NoError(t, err)
 		}
@@ -205,7 +205,7 @@ func TestCtrlCStopsWithASummarySoFar(t *testing.T) {
 		rest, err := io.ReadAll(stderr)
 		require.NoError(t, err)
 		_ = cmd.Wait()
-		require.Equal(t, exitInterrupted, cmd.ProcessState.ExitCode())
+		require.Equal(t, exitInterrupted, cmd.ProcessState.ExitCode(), "%v %s", cmd.ProcessState, rest)
 		require.Contains(t, string(rest), "quickstart: interrupted; the figures so far:\n")
 		r := parseReport(t, stdout.String())
 		require.Positive(t, r.Orders)

@@ -16,28 +16,27 @@ const reachWithin = 3 * time.Second
 
 // openRedis connects to the Redis that o names, or to one in the process where
 // o is nil. Call closeRedis when it is not needed any more.
-func openRedis(ctx context.Context, o *redis.Options) (client *redis.Client, closeRedis func(), err error) {
-	closeRedis = func() {}
+func openRedis(ctx context.Context, o *redis.Options) (client *redis.Client, closeRedis func() error, err error) {
+	closeServer := func() {}
 	if o == nil {
 		mini := miniredis.NewMiniRedis()
 		if err := mini.Start(); err != nil {
 			return nil, nil, fmt.Errorf("start a Redis in the process: %w", err)
 		}
 		o = &redis.Options{Addr: mini.Addr()}
-		closeRedis = mini.Close
+		closeServer = mini.Close
 	}
 	o.ContextTimeoutEnabled = true // a ctx also cuts a call that waits for its reply
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	client = redis.NewClient(o)
-	closeServer := closeRedis
-	closeRedis = func() {
-		_ = client.Close()
-		closeServer()
+	closeRedis = func() error {
+		defer closeServer()
+		return client.Close()
 	}
 	ctx, cancel := context.WithTimeout(ctx, reachWithin)
 	defer cancel()
 	if err := client.Ping(ctx).Err(); err != nil {
-		closeRedis()
+		_ = closeRedis()
 		return nil, nil, fmt.Errorf("no Redis answers at %s: %w", o.Addr, err)
 	}
 	return client, closeRedis, nil
@@ -62,8 +61,8 @@ func removeKeys(ctx context.Context, client *redis.Client, namespace string) err
 	}
 }
 
-// clockAhead is how far the clock of Redis is ahead of this machine's; 0 where the difference may
-// be the time of the round trip.
+// clockAhead is how far the clock of Redis is ahead of this machine's; 0 where
+// the difference may be the time of the round trip.
 func clockAhead(ctx context.Context, client *redis.Client) (time.Duration, error) {
 	sent := time.Now()
 	now, err := client.Time(ctx).Result()

@@ -48,8 +48,9 @@ func replay(t *testing.T, file string, flags ...string) {
 	require.Equal(t, r.Orders, r.Paid+r.Closed)
 	require.Empty(t, r.Faults())
 
-	// Who pays long before the timeout or long after it leaves no choice. How long is
-	// long depends on the machine: in this run payments and closes were that late.
+	// Who pays long before the timeout or long after it leaves no choice. How
+	// long is long depends on the machine: in this run payments and closes were
+	// that late.
 	const timeout, speed = 30 * time.Minute, 900
 	slack := 2 * speed * worstLag(t, dir, purchases, speed)
 	mustClose, mayClose := 0, 0

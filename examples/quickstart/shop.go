@@ -19,7 +19,12 @@ import (
 	"github.com/orderwheel/orderwheel/order/sqlstore/sqlite"
 )
 
-const stopWithin = 10 * time.Second
+// How long the end of a run may take; only a Redis that is away makes it take
+// long.
+const (
+	stopWithin   = 5 * time.Second
+	reportWithin = 10 * time.Second
+)
 
 // shop is an order app with its database, its engine and its auditor.
 type shop struct {
@@ -44,7 +49,7 @@ func openShop(ctx context.Context, o options, log io.Writer) (_ *shop, err error
 		return nil, err
 	}
 	s.redis = client
-	s.onClose(func() error { closeRedis(); return nil })
+	s.onClose(closeRedis)
 
 	dir, err := s.folder(o.db)
 	if err != nil {
@@ -79,8 +84,8 @@ func openShop(ctx context.Context, o options, log io.Writer) (_ *shop, err error
 	return s, err
 }
 
-// folder is the one for the database: dir, which must not have one, or a temporary one, removed when the shop
-// closes.
+// folder is the one for the database: dir, which must not have one, or a
+// temporary one, removed when the shop closes.
 func (s *shop) folder(dir string) (string, error) {
 	if dir == "" {
 		dir, err := os.MkdirTemp("", "orderwheel-quickstart-")
@@ -110,17 +115,23 @@ func (s *shop) close() error {
 	return errors.Join(errs...)
 }
 
-// settle stops the engine and lets the audit report. When the run was
-// finished, Redis must have no task any more. In any case
-// nothing of this run stays in Redis.
-func (s *shop) settle(ctx context.Context, finished bool) (audit.Report, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+// settle stops the engine and lets the audit report; nil if it cannot. When the
+// run was finished, Redis must have no task any more. In any case nothing of
+// this run stays in Redis.
+func (s *shop) settle(ctx context.Context, finished bool) (*audit.Report, error) {
+	ctx = context.WithoutCancel(ctx)
+	stopping, cancel := context.WithTimeout(ctx, stopWithin)
 	defer cancel()
-	stopErr := s.engine.Stop(ctx)
-	report, auditErr := s.audit.Report(ctx)
-	tasks, tasksErr := s.audit.Tasks(ctx)
-	if finished && tasks > 0 {
-		tasksErr = fmt.Errorf("no order is open, but Redis still has %s", count(int(tasks), "task"))
+	stopErr := s.engine.Stop(stopping)
+	ctx, cancel = context.WithTimeout(ctx, reportWithin)
+	defer cancel()
+	report, err := s.audit.Report(ctx)
+	if err != nil {
+		return nil, errors.Join(stopErr, err)
 	}
-	return report, errors.Join(stopErr, auditErr, tasksErr, removeKeys(ctx, s.redis, s.namespace))
+	tasks, err := s.audit.Tasks(ctx)
+	if finished && tasks > 0 {
+		err = fmt.Errorf("no order is open, but Redis still has %s", count(int(tasks), "task"))
+	}
+	return &report, errors.Join(stopErr, err, removeKeys(ctx, s.redis, s.namespace))
 }

@@ -136,8 +136,8 @@ func (s *simulation) steps(ctx context.Context) []*step {
 	return steps
 }
 
-// watch waits until every order has been created and none is open, or until
-// ctx ends.
+// watch waits until every order has been created and none is open, or until ctx
+// ends.
 func (s *simulation) watch(ctx context.Context) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()

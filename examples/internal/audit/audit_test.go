@@ -59,8 +59,9 @@ func setup(t *testing.T) *shop {
 	return &shop{Audit: a, t: t, store: store, db: db, redis: rdb, close: a.Wrap(closing)}
 }
 
-// sound is a shop with an order in each state, and no fault: one paid and two closed with their coupons, money
-// that came late for a closed one, and one that is open.
+// sound is a shop with an order in each state, and no fault: one paid and two
+// closed with their coupons, money that came late for a closed one, and one
+// that is open.
 func sound(t *testing.T) *shop {
 	t.Helper()
 	s := setup(t)
@@ -76,8 +77,8 @@ func sound(t *testing.T) *shop {
 	return s
 }
 
-// create places an order of 2 apples and 3 pears and, as the engine would,
-// its task.
+// create places an order of 2 apples and 3 pears and, as the engine would, its
+// task.
 func (s *shop) create(orderNo string, expireAt time.Time, coupon string) {
 	s.t.Helper()
 	ctx := s.t.Context()

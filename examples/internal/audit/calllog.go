@@ -105,8 +105,9 @@ func readLogs(dir string) ([]*call, error) {
 	return calls, nil
 }
 
-// parseLog reads the file of one process. A last line without its newline was cut by a kill and is left out: its
-// handler had not been called yet, or its return is not known to the engine either.
+// parseLog reads the file of one process. A last line without its newline was
+// cut by a kill and is left out: its handler had not been called yet, or its
+// return is not known to the engine either.
 func parseLog(session, text string) ([]*call, error) {
 	var calls []*call
 	entered := map[string]*call{} // by number

@@ -9,9 +9,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// lost counts the open orders that expire and stand in no ZSet of tasks. An order can be closed and its task removed
-// between the look into the database and that into Redis; so a suspect counts only if it is open
-// afterwards, too: no order opens again.
+// lost counts the open orders that expire and stand in no ZSet of tasks. An
+// order can be closed and its task removed between the look into the database
+// and that into Redis; so a suspect counts only if it is open afterwards, too:
+// no order opens again.
 func (a *Audit) lost(ctx context.Context) (int64, error) {
 	open, err := a.openOrders(ctx)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/orderwheel/orderwheel/executor"
 )
 
-// Report is what the audit found. In a finished run with no fault every figure but Orders, Paid, Closed,
-// Refunds, By and LateMS is 0.
+// Report is what the audit found. In a finished run with no fault every figure
+// but Orders, Paid, Closed, Refunds, By and LateMS is 0.
 type Report struct {
 	Orders  int64 `json:"orders"`
 	Paid    int64 `json:"paid"`
@@ -26,8 +26,9 @@ type Report struct {
 	Early int64 `json:"early"` // calls of the handler before the order's expire_at
 	Lost  int64 `json:"lost"`  // open orders that expire, of which Redis knows no task
 
-	// DuplicateEffects is the sum of the units of stock given back too often, the coupons unfrozen more often than their orders
-	// closed, and the refunds beyond one per payment.
+	// DuplicateEffects is the sum of the units of stock given back too often,
+	// the coupons unfrozen more often than their orders closed, and the refunds
+	// beyond one per payment.
 	DuplicateEffects int64 `json:"duplicate_effects"`
 
 	By     By     `json:"by"`
@@ -158,9 +159,9 @@ func (s sku) stillLocked() int64 { return max(0, s.locked-s.held) }
 
 func (s sku) missing() int64 { return max(0, s.initial-s.stock-s.locked-s.sold) }
 
-// surplus is what came back too often. Where more was released than was locked by the closed order, the units come out of what
-// open orders hold, and stock, locked and sold still add up; so what should be
-// locked counts where less is.
+// surplus is what came back too often. Where more was released than was locked
+// by the closed order, the units come out of what open orders hold, and stock,
+// locked and sold still add up; so what should be locked counts where less is.
 func (s sku) surplus() int64 { return max(0, s.stock+max(s.locked, s.held)+s.sold-s.initial) }
 
 func readStock(ctx context.Context, tx *sql.Tx, r *Report) error {

@@ -21,8 +21,8 @@ func Run(m *testing.M) int {
 	return status
 }
 
-// Program builds the program in the folder of the running test, once, and gives its path. TestMain must end with
-// os.Exit(built.Run(m)).
+// Program builds the program in the folder of the running test, once, and gives
+// its path. TestMain must end with os.Exit(built.Run(m)).
 func Program(t testing.TB) string {
 	t.Helper()
 	path, err := build()
