@@ -61,7 +61,9 @@
 // answer read from the row when nothing was updated. The example shows a whole one. What to mind:
 //
 //   - Test the number of rows that the UPDATE changed, not a status that was read before it.
-//   - Schedule an order after its transaction committed, with the expire_at that the row has.
+//   - Schedule an order before its transaction commits, with the expire_at that the row will have, and
+//     cancel it when the transaction fails: a crash between the two leaves a task without an order, and
+//     never an order without a task.
 //   - A DATETIME of whole seconds must hold expire_at rounded up to the second, and Schedule must
 //     be given that same second: the order then closes up to a second later than asked, never
 //     early. Rounded down, or to the nearest as MySQL does by itself, it closes early.

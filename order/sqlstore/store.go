@@ -119,7 +119,8 @@ func (s *Store) writeOnce(ctx context.Context, fn func(*tx) error) error {
 		switch {
 		case s.dialect.Retryable(err):
 			return err
-		case errors.Is(err, sql.ErrTxDone): // ctx ended just now, and database/sql rolled back
+		case errors.Is(err, sql.ErrTxDone), err == context.Canceled, err == context.DeadlineExceeded:
+			// ctx ended just now: database/sql looks at it first, and rolls back.
 			return ctx.Err()
 		}
 		return fmt.Errorf("%w: commit: %w", order.ErrUnknownOutcome, err)
