@@ -14,6 +14,7 @@ func (c *core) advance(nowMS int64, out []Due) []Due {
 	if nowMS < c.elapsed {
 		return out
 	}
+	c.settle()
 	for left := pieceLen; ; {
 		if c.late != none {
 			if out, left = c.drain(out, left); left == 0 {

@@ -4,6 +4,7 @@ import "fmt"
 
 // audit checks every invariant of the core, as core.go states them.
 func (c *core) audit() error {
+	c.settle()
 	seen := make(map[ref]string)
 	walk := func(list string, r ref, fits func(dueMS int64) bool) error {
 		for prev := none; r != none; prev, r = r, c.slab.at(r).next {

@@ -12,11 +12,12 @@ const never = math.MaxInt64
 // told the time. It is one shard of an engine.
 //
 // Invariants, between two calls:
-//   - Each node in use is in the index, and in one list: late when its due
-//     time is at or before elapsed, else one slot of one level.
-//   - It is in level n only if slotNumber(due, n) - slotNumber(elapsed, n) is from 1 to
-//     slotCount-1 (level 0: due - elapsed), so that no two rounds share a slot.
-//   - A node is never below the lowest level that place gives it.
+//   - Each node in use is in one list: late when its due time is at or before
+//     elapsed, else one slot of one level.
+//   - It is in level n only if slotNumber(due, n) - slotNumber(elapsed, n) is
+//     from 1 to slotCount-1, so that no two rounds share a slot.
+//   - It is never below the level that place gives it.
+//   - It is in the index, once, unless it is in leaving.
 type core struct {
 	seed    maphash.Seed
 	elapsed int64          // all that was due at or before it has left, or is late
@@ -25,17 +26,53 @@ type core struct {
 	levels  [levels]*level // nil: never used
 	slab    slab
 	index   index
-	picked  []entry // scratch of drain
+
+	arriving []arrival // scheduled, not yet in the index: see backlog.go
+	leaving  []ref     // out of the index, not yet out of their lists
+
+	read   ref     // keeps the compiler from dropping reads that are made ahead of time
+	picked []entry // scratch of drain
 }
 
 func newCore(seed maphash.Seed, nowMS int64) core {
-	return core{seed: seed, elapsed: nowMS, index: newIndex()}
+	return core{
+		seed:     seed,
+		elapsed:  nowMS,
+		index:    newIndex(),
+		arriving: make([]arrival, 0, backlogLen),
+		leaving:  make([]ref, 0, backlogLen),
+	}
 }
 
-// hash is what every method that takes a hash expects for id.
+// hashOf is what every method that takes a hash of an id expects, the low half
+// of it.
 func hashOf(seed maphash.Seed, id string) uint64 { return maphash.String(seed, id) }
 
-// find looks for id. Where it is not found, i is the place of t to put it.
+// schedule arms id, or moves it. It returns what that asks of the driver.
+func (c *core) schedule(hash uint32, id string, dueMS int64) wakeup {
+	c.arriving = append(c.arriving, arrival{id, dueMS, hash})
+	if len(c.arriving) == backlogLen {
+		c.arrive()
+	}
+	return c.wakeupFor(dueMS)
+}
+
+// cancel disarms id.
+func (c *core) cancel(hash uint32, id string) bool {
+	if c.mayBeArriving(hash) {
+		c.arrive()
+	}
+	t, i, r := c.find(hash, id)
+	if r == none {
+		return false
+	}
+	c.index.remove(t, i)
+	c.remove(r)
+	return true
+}
+
+// find looks for id in the index. When it is not there, i is the place of t to
+// put it.
 func (c *core) find(hash uint32, id string) (t *table, i uint32, r ref) {
 	t = c.index.tableOf(hash)
 	for i = t.home(hash); ; i = t.after(i) {
@@ -49,33 +86,8 @@ func (c *core) find(hash uint32, id string) (t *table, i uint32, r ref) {
 	}
 }
 
-// schedule arms id, or moves it. It returns what the new place asks of the driver.
-func (c *core) schedule(hash uint32, id string, dueMS int64) wakeup {
-	c.index.prepare()
-	t, i, r := c.find(hash, id)
-	var n *node
-	if r == none {
-		r, n = c.slab.take()
-		t.put(i, entry{hash, r})
-		n.id = id
-	} else {
-		n = c.slab.at(r)
-		c.unlink(r, n)
-	}
-	n.dueMS = dueMS
-	return c.link(r, n)
+// len is the number of armed ids.
+func (c *core) len() int {
+	c.arrive()
+	return c.slab.live - len(c.leaving)
 }
-
-// cancel disarms id.
-func (c *core) cancel(hash uint32, id string) bool {
-	t, i, r := c.find(hash, id)
-	if r == none {
-		return false
-	}
-	c.index.remove(t, i)
-	c.unlink(r, c.slab.at(r))
-	c.slab.give(r)
-	return true
-}
-
-func (c *core) len() int { return c.slab.live }

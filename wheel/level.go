@@ -6,20 +6,21 @@ import "math/bits"
 // level n-1: the next slot of level n then fits into level n-1 beside the
 // current one, and can be poured down ahead of time.
 const (
-	levelBits = 12                           // slots of a level: 4,096
-	widthBits = levelBits - 1                // a slot of level n is 1<<(widthBits*n) ms wide
-	levels    = (63 + widthBits) / widthBits // 6: every int64 has a slot
-
-	slotCount = 1 << levelBits
+	levelBits = 10
+	slotCount = 1 << levelBits // of a level: 1,024
 	slotMask  = slotCount - 1
+	words     = slotCount / 64 // of a level's bitmap
+
+	widthBits = levelBits - 1  // a slot of level n is 1<<(widthBits*n) ms wide
+	levels    = 64 / widthBits // 7: the highest reaches from one end of int64 to the other
 )
 
 // level is one ring of slots. Slot number q (a due time divided by the width
 // of a slot) lies at q modulo slotCount.
 type level struct {
 	heads [slotCount]ref // first node of each slot's list, none when empty
-	bits  [64]uint64     // bit i: slot i is not empty
-	sum   uint64         // bit w: bits[w] is not 0
+	bits  [words]uint64  // bit i: slot i is not empty
+	sum   uint16         // bit w: bits[w] is not 0
 }
 
 // slotNumber is the number of the slot of level n that dueMS belongs to.
@@ -55,12 +56,12 @@ func (l *level) next(q int64) (int64, bool) {
 	if b := l.bits[w] >> (i % 64); b != 0 {
 		return q + int64(bits.TrailingZeros64(b)), true
 	}
-	// The words after w, w itself last: there the slots before i are meant.
-	sum := bits.RotateLeft64(l.sum, -int(w+1))
+	// The words after w, and w itself last: there the slots before i are meant.
+	sum := bits.RotateLeft16(l.sum, -int(w+1))
 	if sum == 0 {
 		return 0, false
 	}
-	w = (w + 1 + uint(bits.TrailingZeros64(sum))) % 64
+	w = (w + 1 + uint(bits.TrailingZeros16(sum))) % words
 	found := w*64 + uint(bits.TrailingZeros64(l.bits[w]))
 	return q + int64((found-i)&slotMask), true
 }

@@ -18,16 +18,16 @@ func (c *core) place(dueMS int64) int {
 	return n
 }
 
-// link puts node r, which is in no list, first in the list where its due time belongs.
-func (c *core) link(r ref, n *node) wakeup {
+// link puts node r, which is in no list, first in the list where its due time
+// belongs.
+func (c *core) link(r ref, n *node) {
 	if n.dueMS <= c.elapsed {
-		if c.late == none {
+		if c.late == none || n.dueMS < c.lateMin {
 			c.lateMin = n.dueMS
 		}
-		c.lateMin = min(c.lateMin, n.dueMS)
 		c.push(r, n, c.late)
 		c.late = r
-		return wakeup{c.elapsed, never}
+		return
 	}
 	lv := c.place(n.dueMS)
 	l := c.levels[lv]
@@ -38,7 +38,15 @@ func (c *core) link(r ref, n *node) wakeup {
 	q := slotNumber(n.dueMS, lv)
 	c.push(r, n, l.head(q))
 	l.setHead(q, r)
-	return slotWakeup(q, lv)
+}
+
+// wakeupFor is what an id with that due time asks of the driver.
+func (c *core) wakeupFor(dueMS int64) wakeup {
+	if dueMS <= c.elapsed {
+		return wakeup{c.elapsed, never}
+	}
+	n := c.place(dueMS)
+	return slotWakeup(slotNumber(dueMS, n), n)
 }
 
 // slotWakeup is what slot q of level n asks of the driver. Above level 0, a slot can be

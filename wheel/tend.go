@@ -3,6 +3,7 @@ package wheel
 // next is when the core needs its driver. Both times are exact or too early,
 // never too late, and not before elapsed.
 func (c *core) next() wakeup {
+	c.settle()
 	w := wakeup{never, never}
 	if c.untidy() {
 		w.tendMS = c.elapsed
@@ -25,6 +26,7 @@ func (c *core) next() wakeup {
 
 // nextDue is a lower bound of the earliest due time: exact within the reach of level 0.
 func (c *core) nextDue() int64 {
+	c.settle()
 	if c.late != none {
 		return c.lateMin
 	}
