@@ -1,6 +1,7 @@
 package wheel
 
-// How many nodes one call touches at most: it bounds how long a shard is locked.
+// How many nodes one call touches at most: it bounds how long a shard is
+// locked.
 const (
 	pieceLen = 512
 	tendLen  = 128
@@ -34,8 +35,8 @@ func (c *core) advance(nowMS int64, out []Due) []Due {
 	}
 }
 
-// nextSlot is the slot whose start comes first, of several the one of the highest
-// level: a slot must be poured before those below it expire.
+// nextSlot is the slot whose start comes first, of several the one of the
+// highest level: a slot must be poured before those below it expire.
 func (c *core) nextSlot() (level int, q int64, ok bool) {
 	for n, l := range c.levels {
 		if l == nil || l.sum == 0 {
@@ -49,8 +50,8 @@ func (c *core) nextSlot() (level int, q int64, ok bool) {
 	return level, q, ok
 }
 
-// expire takes elapsed to slot q of level 0, and the nodes of the slot to late, which is
-// empty.
+// expire takes elapsed to slot q of level 0, and the nodes of the slot to late,
+// which is empty.
 func (c *core) expire(q int64) {
 	c.elapsed = q
 	c.late, c.lateMin = c.levels[0].head(q), q
@@ -70,8 +71,8 @@ func (c *core) drain(out []Due, left int) ([]Due, int) {
 	if c.late != none {
 		c.slab.at(c.late).prev = none
 	}
-	// Hashing reads the ids, which are scattered in memory: in a loop of its own the
-	// processor fetches several at a time.
+	// Hashing reads the ids, which are scattered in memory: in a loop of its
+	// own the processor fetches several at a time.
 	ids := out[len(out)-len(picked):]
 	for i := range picked {
 		picked[i].hash = uint32(hashOf(c.seed, ids[i].ID))
@@ -91,9 +92,9 @@ func (c *core) pourLast(n int, q int64, left int) int {
 	return c.pour(n, q, left)
 }
 
-// pour moves up to left nodes of slot q of level n, the slot after the one
-// that elapsed is in, to lower levels. These reach all of it: it ends less than
-// two slots, which is one round of the level below, after elapsed.
+// pour moves up to left nodes of slot q of level n, the slot after the one that
+// elapsed is in, to lower levels. These reach all of it: it ends less than two
+// slots, which is one round of the level below, after elapsed.
 func (c *core) pour(n int, q int64, left int) int {
 	r := c.levels[n].head(q)
 	for ; r != none && left > 0; left-- {

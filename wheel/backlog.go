@@ -1,14 +1,14 @@
 package wheel
 
 // A wheel of millions of ids is larger than the processor's caches: each step
-// to a node or to a place of the index waits for memory. Steps that do not depend on each
-// other can wait together, so the core gathers work that nobody waits for, and
-// does it by the batch: first it reads all the places that the batch needs, then
-// it changes them.
+// to a node or to a place of the index waits for memory. Steps that do not
+// depend on each other can wait together, so the core gathers work that nobody
+// waits for, and does it by the batch: first it reads all the places that the
+// batch needs, then it changes them.
 //
 // Scheduling answers nothing, so all of it can be put off. A cancel must answer
-// at once, but taking the node out of its list can be put off. Whatever looks at
-// the lists calls settle first.
+// at once, but taking the node out of its list can be put off. Whatever looks
+// at the lists calls settle first.
 const backlogLen = 64
 
 // arrival is one Schedule that has been put off.
@@ -67,7 +67,8 @@ func (c *core) admit(a *arrival) {
 	c.link(r, n)
 }
 
-// remove takes node r, which is out of the index, out of its list and out of use, soon.
+// remove takes node r, which is out of the index, out of its list and out of
+// use, soon.
 func (c *core) remove(r ref) {
 	c.leaving = append(c.leaving, r)
 	if len(c.leaving) == backlogLen {

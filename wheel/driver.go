@@ -9,8 +9,8 @@ import (
 
 const (
 	// maxNap bounds how late the driver learns that the injected clock has
-	// jumped ahead. Ten short wake-ups a second cost nothing to speak of, and an
-	// engine in which nothing is armed does without.
+	// jumped ahead. Ten short wake-ups a second cost nothing to speak of, and
+	// an engine in which nothing is armed does without.
 	maxNap = 100 * time.Millisecond
 
 	awake = math.MinInt64 // of driver.wakeAtMS
@@ -121,8 +121,8 @@ func (d *driver) sleep(timer *time.Timer, nowMS int64) {
 	d.wakeAtMS.Store(until)
 	defer d.wakeAtMS.Store(awake)
 
-	// What was armed before the store could not wake us: look once more. What is
-	// armed after it does.
+	// What was armed before the store could not wake us: look once more. What
+	// is armed after it does.
 	if d.nextLook() < until {
 		return
 	}

@@ -1,8 +1,8 @@
 package wheel
 
 // The index is made larger when it is more than 0.8 full, to 0.64, and smaller
-// when it is less than 0.55 full, to 0.73. The operations themselves resize it, a
-// few places at a time: size/sweepStep of them end a resize, and more must
+// when it is less than 0.55 full, to 0.73. The operations themselves resize it,
+// a few places at a time: size/sweepStep of them end a resize, and more must
 // pass before the next is due.
 const (
 	minSize   = pageLen
@@ -16,8 +16,8 @@ const (
 // them, going round the end. Each hash belongs to one of the two tables, by its
 // home in cur, so that a look-up searches one table.
 //
-// Invariant: between two calls the place at pos is empty, so no entry that is left in
-// cur was pushed across pos from a home before it.
+// Invariant: between two calls the place at pos is empty, so no entry that is
+// left in cur was pushed across pos from a home before it.
 type index struct {
 	cur, next         table
 	start, pos, swept uint32
@@ -86,7 +86,8 @@ func (x *index) sweep() {
 	x.cur, x.next = x.next, table{}
 }
 
-// step takes the sweep to the next place, and drops the page that lies behind it.
+// step takes the sweep to the next place, and drops the page that lies behind
+// it.
 func (x *index) step() {
 	left := x.pos >> pageBits
 	x.pos = x.cur.after(x.pos)

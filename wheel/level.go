@@ -15,8 +15,8 @@ const (
 	levels    = 64 / widthBits // 7: the highest reaches from one end of int64 to the other
 )
 
-// level is one ring of slots. Slot number q (a due time divided by the width
-// of a slot) lies at q modulo slotCount.
+// level is one ring of slots. Slot number q (a due time divided by the width of
+// a slot) lies at q modulo slotCount.
 type level struct {
 	heads [slotCount]ref // first node of each slot's list, none when empty
 	bits  [words]uint64  // bit i: slot i is not empty

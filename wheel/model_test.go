@@ -143,8 +143,8 @@ func (p *pair) check() error {
 	return nil
 }
 
-// offset is a random distance of a due time or a clock's jump: all orders of magnitude
-// alike, and often right at the edge of a slot or a round.
+// offset is a random distance of a due time or a clock's jump: all orders of
+// magnitude alike, and often right at the edge of a slot or a round.
 func offset(rnd *rand.Rand) int64 {
 	n := int64(1) << rnd.IntN(62)
 	switch rnd.IntN(4) {

@@ -8,8 +8,8 @@ func (w wakeup) earlier(v wakeup) wakeup {
 	return wakeup{min(w.dueMS, v.dueMS), min(w.tendMS, v.tendMS)}
 }
 
-// place is the level that a due time after elapsed belongs to: the lowest
-// that reaches it.
+// place is the level that a due time after elapsed belongs to: the lowest that
+// reaches it.
 func (c *core) place(dueMS int64) int {
 	n := 0
 	for uint64(slotNumber(dueMS, n))-uint64(slotNumber(c.elapsed, n)) >= slotCount {
@@ -49,9 +49,9 @@ func (c *core) wakeupFor(dueMS int64) wakeup {
 	return slotWakeup(slotNumber(dueMS, n), n)
 }
 
-// slotWakeup is what slot q of level n asks of the driver. Above level 0, a slot can be
-// poured when elapsed has reached the slot before it, and must have been poured before
-// elapsed reaches the slot itself.
+// slotWakeup is what slot q of level n asks of the driver. Above level 0, a
+// slot can be poured when elapsed has reached the slot before it, and must have
+// been poured before elapsed reaches the slot itself.
 func slotWakeup(q int64, n int) wakeup {
 	if n == 0 {
 		return wakeup{q, never}
@@ -79,8 +79,9 @@ func (c *core) unlink(r ref, n *node) {
 	c.replaceHead(r, n.dueMS, n.next)
 }
 
-// replaceHead makes to the head of the list that r is the head of. A node does not know its
-// list: it is the first, from the lowest that can hold its due time on, with r as the head.
+// replaceHead makes to the head of the list that r is the head of. A node does
+// not know its list: it is the first, from the lowest that can hold its due
+// time on, with r as the head.
 func (c *core) replaceHead(r ref, dueMS int64, to ref) {
 	if dueMS <= c.elapsed {
 		c.late = to

@@ -7,8 +7,8 @@ import (
 
 // shard is a core with its lock.
 type shard struct {
-	// What the core asks of the driver: never later than core.next says. Written
-	// with mu held, read without.
+	// What the core asks of the driver: never later than core.next says.
+	// Written with mu held, read without.
 	dueMS, tendMS atomic.Int64
 
 	mu struct {

@@ -77,7 +77,8 @@ func (s *slab) take() (ref, *node) {
 	return r, &ch[r&chunkMask]
 }
 
-// lowestWithRoom is the lowest chunk that has an unused node; its number may be new.
+// lowestWithRoom is the lowest chunk that has an unused node; its number may be
+// new.
 func (s *slab) lowestWithRoom() int {
 	for ; s.first < len(s.room); s.first++ {
 		if b := s.room[s.first]; b != 0 {
@@ -139,7 +140,8 @@ func (s *slab) dropChunk(c int) {
 	}
 }
 
-// noneHeld tells whether the 64 chunks of word w of room have all been given back.
+// noneHeld tells whether the 64 chunks of word w of room have all been given
+// back.
 func (s *slab) noneHeld(w int) bool {
 	for _, ch := range s.chunks[w*64 : w*64+64] {
 		if ch != nil {
@@ -149,8 +151,8 @@ func (s *slab) noneHeld(w int) bool {
 	return true
 }
 
-// sparse tells whether more than an eighth of the nodes held, and more than
-// two chunks, are not in use.
+// sparse tells whether more than an eighth of the nodes held, and more than two
+// chunks, are not in use.
 func (s *slab) sparse() bool { return s.live < (s.held-2)*(chunkLen-chunkLen/8) }
 
 // topmost is a node in use in the topmost chunk held; there must be one.

@@ -14,9 +14,10 @@ const (
 
 type page [pageLen]entry
 
-// table is open addressing with linear probing, round the end. Places are
-// in the order of hashes: a hash's home is hash/2^32 of the way through. So moving all
-// entries to a table of another size is one pass through both, and any size will do.
+// table is open addressing with linear probing, round the end. Places are in
+// the order of hashes: a hash's home is hash/2^32 of the way through. So moving
+// all entries to a table of another size is one pass through both, and any size
+// will do.
 //
 // Pages are made when they are first written, and can be dropped one by one.
 type table struct {
@@ -89,8 +90,8 @@ func (t *table) find(hash uint32, r ref) uint32 {
 	return i
 }
 
-// remove empties place i. What stands behind it moves up, unless that would
-// put it before its home: then every search still ends at an empty place, and no
+// remove empties place i. What stands behind it moves up, unless that would put
+// it before its home: then every search still ends at an empty place, and no
 // tombstone is left.
 func (t *table) remove(i uint32) {
 	t.live--

@@ -24,7 +24,8 @@ func (c *core) next() wakeup {
 	return w
 }
 
-// nextDue is a lower bound of the earliest due time: exact within the reach of level 0.
+// nextDue is a lower bound of the earliest due time: exact within the reach of
+// level 0.
 func (c *core) nextDue() int64 {
 	c.settle()
 	if c.late != none {
@@ -37,8 +38,8 @@ func (c *core) nextDue() int64 {
 func (c *core) untidy() bool { return c.slab.sparse() || c.index.resizing() }
 
 // tend does a piece of the work that can wait: it pours slots ahead of time, so
-// that no slot need be poured whole when its time has come, and gives memory back. It does
-// nothing while something is due.
+// that no slot need be poured whole when its time has come, and gives memory
+// back. It does nothing while something is due.
 func (c *core) tend(nowMS int64) {
 	if nowMS < c.elapsed || c.next().dueMS <= nowMS {
 		return
