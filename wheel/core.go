@@ -48,27 +48,28 @@ func newCore(seed maphash.Seed, nowMS int64) core {
 // of it.
 func hashOf(seed maphash.Seed, id string) uint64 { return maphash.String(seed, id) }
 
-// schedule arms id, or moves it. It returns what that asks of the driver.
+// schedule arms id, or moves it. It returns what the core asks of the driver
+// besides what it asked before; so does cancel.
 func (c *core) schedule(hash uint32, id string, dueMS int64) wakeup {
 	c.arriving = append(c.arriving, arrival{id, dueMS, hash})
 	if len(c.arriving) == backlogLen {
 		c.arrive()
 	}
-	return c.wakeupFor(dueMS)
+	return c.tidyUp().earlier(c.wakeupFor(dueMS))
 }
 
 // cancel disarms id.
-func (c *core) cancel(hash uint32, id string) bool {
+func (c *core) cancel(hash uint32, id string) (bool, wakeup) {
 	if c.mayBeArriving(hash) {
 		c.arrive()
 	}
 	t, i, r := c.find(hash, id)
 	if r == none {
-		return false
+		return false, wakeup{never, never}
 	}
 	c.index.remove(t, i)
 	c.remove(r)
-	return true
+	return true, c.tidyUp()
 }
 
 // find looks for id in the index. When it is not there, i is the place of t to

@@ -86,15 +86,14 @@ func (x *index) sweep() {
 	x.cur, x.next = x.next, table{}
 }
 
-// step takes the sweep to the next place, and drops the page that lies behind
-// it.
+// step takes the sweep to the next place, and drops the page that it has left.
 func (x *index) step() {
 	left := x.pos >> pageBits
 	x.pos = x.cur.after(x.pos)
 	if x.swept < x.cur.size { // beyond that: entries that went round the end
 		x.swept++
 	}
-	if x.pos>>pageBits != left && left != x.start>>pageBits {
-		x.cur.pages[left] = nil
+	if x.pos>>pageBits != left {
+		x.cur.dropIfEmpty(left)
 	}
 }

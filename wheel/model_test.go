@@ -46,7 +46,8 @@ func seeds(t *testing.T, n int, run func(t *testing.T, rnd *rand.Rand)) {
 // model is the wheel at its dumbest: a sorted slice.
 type model struct {
 	nowMS int64
-	armed []Due // by due time, then id
+	armed []Due            // by due time, then id
+	due   map[string]int64 // of the ids in armed
 }
 
 func byDue(a, b Due) int { return cmp.Or(cmp.Compare(a.DueMS, b.DueMS), cmp.Compare(a.ID, b.ID)) }
@@ -56,14 +57,17 @@ func (m *model) schedule(id string, dueMS int64) {
 	d := Due{id, dueMS}
 	i, _ := slices.BinarySearchFunc(m.armed, d, byDue)
 	m.armed = slices.Insert(m.armed, i, d)
+	m.due[id] = dueMS
 }
 
 func (m *model) cancel(id string) bool {
-	i := slices.IndexFunc(m.armed, func(d Due) bool { return d.ID == id })
-	if i < 0 {
+	due, ok := m.due[id]
+	if !ok {
 		return false
 	}
+	i, _ := slices.BinarySearchFunc(m.armed, Due{id, due}, byDue)
 	m.armed = slices.Delete(m.armed, i, i+1)
+	delete(m.due, id)
 	return true
 }
 
@@ -77,6 +81,9 @@ func (m *model) advance(nowMS int64) []Due {
 		i++
 	}
 	out := slices.Clone(m.armed[:i])
+	for _, d := range out {
+		delete(m.due, d.ID)
+	}
 	m.armed = slices.Delete(m.armed, 0, i)
 	return out
 }
@@ -88,7 +95,7 @@ type pair struct {
 }
 
 func newPair(nowMS int64) *pair {
-	return &pair{core: newCore(maphash.MakeSeed(), nowMS), model: model{nowMS: nowMS}}
+	return &pair{core: newCore(maphash.MakeSeed(), nowMS), model: model{nowMS: nowMS, due: make(map[string]int64)}}
 }
 
 func (p *pair) schedule(id string, dueMS int64) error {
@@ -101,7 +108,7 @@ func (p *pair) schedule(id string, dueMS int64) error {
 }
 
 func (p *pair) cancel(id string) error {
-	got := p.core.cancel(uint32(hashOf(p.core.seed, id)), id)
+	got, _ := p.core.cancel(uint32(hashOf(p.core.seed, id)), id)
 	if want := p.model.cancel(id); got != want {
 		return fmt.Errorf("cancel %q: %v, want %v", id, got, want)
 	}
@@ -159,36 +166,76 @@ func offset(rnd *rand.Rand) int64 {
 	}
 }
 
+// A million operations in all: many short runs on few ids, and some that grow
+// and shrink by thousands.
 func TestRandomOperationsMatchTheModel(t *testing.T) {
 	t.Parallel()
-	seeds(t, 100, func(t *testing.T, rnd *rand.Rand) {
-		now := rnd.Int64N(1<<41) - 1<<40
-		p := newPair(now)
-		ids := 1 + rnd.IntN(1000)
-		for range 10_000 {
-			id := fmt.Sprint(rnd.IntN(ids))
-			var err error
-			switch k := rnd.IntN(20); {
-			case k < 9:
-				err = p.schedule(id, saturate(now, offset(rnd)*int64(1-2*(k/8))))
-			case k < 14:
-				err = p.cancel(id)
-			case k < 15:
-				err = p.advance(now - offset(rnd)) // the clock steps back
-			case k < 17:
-				p.core.tend(now)
-			default:
-				if jump := offset(rnd); jump < 1<<rnd.IntN(50) {
-					now += jump
-				}
-				err = p.advance(now)
-			}
-			require.NoError(t, err)
+	seeds(t, 60, func(t *testing.T, rnd *rand.Rand) {
+		randomRun(t, rnd, 1+rnd.IntN(1000), 10_000, 3)
+	})
+}
+
+func TestRandomOperationsOnManyIDsMatchTheModel(t *testing.T) {
+	t.Parallel()
+	seeds(t, 8, func(t *testing.T, rnd *rand.Rand) {
+		randomRun(t, rnd, 20_000, 50_000, 300)
+	})
+}
+
+// randomRun does ops random operations on a number of ids, one in clockEvery
+// with the clock. Now and then it compares all with the model; not always, so
+// that what can be put off is.
+func randomRun(t *testing.T, rnd *rand.Rand, ids, ops, clockEvery int) {
+	now := rnd.Int64N(1<<41) - 1<<40
+	p := newPair(now)
+	growing := true
+	for i := range ops {
+		if i%(ops/4+1) == 0 {
+			growing = i == 0 || rnd.IntN(2) == 0
+		}
+		id := fmt.Sprint(rnd.IntN(ids))
+		switch {
+		case rnd.IntN(clockEvery) == 0:
+			require.NoError(t, p.randomClock(rnd, &now))
+		case rnd.IntN(10) < 6 == growing:
+			require.NoError(t, p.schedule(id, randomDue(rnd, now)))
+		default:
+			require.NoError(t, p.cancel(id))
+		}
+		if rnd.IntN(20*clockEvery) == 0 {
 			require.NoError(t, p.check())
 		}
-		require.NoError(t, p.core.audit())
-		require.NoError(t, p.advance(never-1))
-	})
+		if rnd.IntN(ops/5) == 0 {
+			require.NoError(t, p.core.audit())
+		}
+	}
+	require.NoError(t, p.core.audit())
+	require.NoError(t, p.advance(never-1))
+}
+
+func randomDue(rnd *rand.Rand, now int64) int64 {
+	if rnd.IntN(10) == 0 {
+		return saturate(now, -offset(rnd))
+	}
+	return saturate(now, offset(rnd))
+}
+
+// randomClock advances, steps the clock back, or tends.
+func (p *pair) randomClock(rnd *rand.Rand, now *int64) error {
+	switch rnd.IntN(6) {
+	case 0:
+		return p.advance(saturate(*now, -offset(rnd)))
+	case 1, 2:
+		for range rnd.IntN(10) {
+			p.core.tend(*now)
+		}
+		return nil
+	}
+	// Jumps of every size, the longer the rarer, or all would be due all the time.
+	if jump := offset(rnd); jump < 1<<rnd.IntN(62)>>rnd.IntN(62) {
+		*now = min(saturate(*now, jump), never-1)
+	}
+	return p.advance(*now)
 }
 
 // saturate is a + b, at most MaxInt64 and at least MinInt64.

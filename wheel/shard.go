@@ -58,14 +58,11 @@ func (s *shard) schedule(hash uint32, id string, dueMS int64) (atMS int64, soone
 func (s *shard) cancel(hash uint32, id string) (ok bool, atMS int64, sooner bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.closed || !s.mu.core.cancel(hash, id) {
+	if s.mu.closed {
 		return false, never, false
 	}
-	if !s.mu.core.untidy() {
-		return true, never, false
-	}
-	atMS = s.mu.core.elapsed
-	return true, atMS, s.lowerLocked(wakeup{never, atMS})
+	ok, w := s.mu.core.cancel(hash, id)
+	return ok, min(w.dueMS, w.tendMS), s.lowerLocked(w)
 }
 
 // advance appends to out what has expired at nowMS. It gives the lock free
@@ -103,13 +100,17 @@ func (s *shard) nextDue() (dueMS int64, ok bool) {
 	if s.mu.core.len() == 0 {
 		return never, false
 	}
-	return s.mu.core.nextDue(), true
+	dueMS = s.mu.core.nextDue()
+	s.lowerLocked(s.mu.core.tidyUp()) // it can wait for the driver's next look
+	return dueMS, true
 }
 
 func (s *shard) len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mu.core.len()
+	n := s.mu.core.len()
+	s.lowerLocked(s.mu.core.tidyUp())
+	return n
 }
 
 // close frees all that the core holds. Nothing may advance or tend it any more.

@@ -127,6 +127,9 @@ func (s *slab) dropChunk(c int) {
 	}
 	s.chunks[c] = nil
 	s.held--
+	if c == s.scanChunk {
+		s.scanLeft = 0 // when the chunk comes back, topmost must begin anew
+	}
 
 	end := len(s.room)
 	for end > 0 && s.noneHeld(end-1) {
@@ -151,11 +154,11 @@ func (s *slab) noneHeld(w int) bool {
 	return true
 }
 
-// sparse tells whether more than an eighth of the nodes held, and more than two
-// chunks, are not in use.
-func (s *slab) sparse() bool { return s.live < (s.held-2)*(chunkLen-chunkLen/8) }
+// sparse tells whether the topmost chunk can be done without: the others would
+// then be 15/16 full at most.
+func (s *slab) sparse() bool { return s.live < (s.held-1)*(chunkLen-chunkLen/16) }
 
-// topmost is a node in use in the topmost chunk held; there must be one.
+// topmost is a node in use in the topmost chunk held. It is called when sparse.
 func (s *slab) topmost() ref {
 	c := len(s.chunks) - 1
 	for s.chunks[c] == nil {

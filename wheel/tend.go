@@ -4,10 +4,7 @@ package wheel
 // never too late, and not before elapsed.
 func (c *core) next() wakeup {
 	c.settle()
-	w := wakeup{never, never}
-	if c.untidy() {
-		w.tendMS = c.elapsed
-	}
+	w := c.tidyUp()
 	if c.late != none {
 		w.dueMS = c.elapsed
 		return w
@@ -34,8 +31,16 @@ func (c *core) nextDue() int64 {
 	return c.next().dueMS
 }
 
-// untidy tells whether memory is to be given back.
+// untidy tells whether memory is to be given back, or a resize to be finished.
 func (c *core) untidy() bool { return c.slab.sparse() || c.index.resizing() }
+
+// tidyUp asks to be tended at once when the core is untidy.
+func (c *core) tidyUp() wakeup {
+	if c.untidy() {
+		return wakeup{never, c.elapsed}
+	}
+	return wakeup{never, never}
+}
 
 // tend does a piece of the work that can wait: it pours slots ahead of time, so
 // that no slot need be poured whole when its time has come, and gives memory
