@@ -11,7 +11,7 @@ const (
 	// maxNap bounds how late the driver learns that the injected clock has
 	// jumped ahead. Ten short wake-ups a second cost nothing to speak of, and
 	// an engine in which nothing is armed does without.
-	maxNap = 100 * time.Millisecond
+	maxNap = 500 * time.Millisecond
 
 	awake = math.MinInt64 // of driver.wakeAtMS
 )
