@@ -35,9 +35,10 @@ var approaches = []struct {
 	}},
 }
 
-// Cases 15, 19 and 20: the first four multiples of the width of each level's slots and of its
-// whole round, one millisecond on either side, from clocks at and beside a
-// boundary. The model fires at the due time exactly, so must the core.
+// Cases 15, 19 and 20: the first four multiples of the width of each level's
+// slots and of its whole round, one millisecond on either side, from clocks at
+// and beside a boundary. The model fires at the due time exactly, so must the
+// core.
 func TestEveryLevelBoundaryFiresAtItsMillisecond(t *testing.T) {
 	t.Parallel()
 	for _, approach := range approaches {

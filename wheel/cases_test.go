@@ -12,9 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What went wrong for the users of other timing wheels, by the number it has in the
-// project's list of cases. Most are tests of package wheeltest, which every
-// engine passes; tests whose names stand here without a package are in this one.
+// What went wrong for the users of other timing wheels, by the number it has in
+// the project's list of cases. Most are tests of package wheeltest, which every
+// engine passes; tests whose names stand here without a package are in this
+// one.
 //
 //	 1 the wheel hangs on its own lock       TestBusyAddersDoNotHangTheWheel
 //	 2 a call blocks when the loop has left  wheeltest: every call returns, ...
@@ -40,8 +41,9 @@ import (
 // 1.23.0 to 1.23.2) needs no test: go.mod asks for a later Go, and the driver
 // has a timer, not a ticker.
 
-// Case 1, with what makes it likely: short delays, a tick of 1 ms, more adders than
-// processors, and adders that stall between reading the clock and inserting.
+// Case 1, with what makes it likely: short delays, a tick of 1 ms, more adders
+// than processors, and adders that stall between reading the clock and
+// inserting.
 func TestBusyAddersDoNotHangTheWheel(t *testing.T) {
 	t.Parallel()
 	nowMS := func() int64 { return time.Now().UnixMilli() }

@@ -129,8 +129,8 @@ func goroutine() string {
 	return string(line)
 }
 
-// Whether a cancel is answered true or false while a storm is handed over, the id is
-// handed over if and only if it is false.
+// Whether a cancel is answered true or false while a storm is handed over, the
+// id is handed over if and only if it is false.
 func TestACancelDuringAStormIsFinal(t *testing.T) {
 	t.Parallel()
 	now := atomic.Int64{}

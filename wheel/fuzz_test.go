@@ -51,8 +51,8 @@ func FuzzWheel(f *testing.F) {
 	})
 }
 
-// distance is a power of two, by the low bits of b, and what the next byte adds: the
-// high bits say what.
+// distance is a power of two, by the low bits of b, and what the next byte
+// adds: the high bits say what.
 func distance(b byte, ops []byte) int64 {
 	d := int64(1) << (b & 63 % 62)
 	add := int64(0)

@@ -17,8 +17,8 @@ import (
 )
 
 // The figure of an idle wheel is one of processor time, so it is taken in a
-// process of its own, and only where ORDERWHEEL_LONG is set. TestAnIdleWheelSleeps
-// counts the wake-ups of an idle wheel in every run.
+// process of its own, and only where ORDERWHEEL_LONG is set.
+// TestAnIdleWheelSleeps counts the wake-ups of an idle wheel in every run.
 func TestAnIdleWheelTakesNoProcessorTime(t *testing.T) {
 	if ids := os.Getenv("ORDERWHEEL_IDLE_IDS"); ids != "" {
 		idle(t, ids)

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// indexModel drives an index and a map alike. The node numbers are the keys, and hash is any
-// function of them.
+// indexModel drives an index and a map alike. The node numbers are the keys,
+// and hash is any function of them.
 type indexModel struct {
 	index index
 	want  map[ref]bool
@@ -68,7 +68,8 @@ func TestIndexGrowsAndShrinksAndForgetsNothing(t *testing.T) {
 	})
 }
 
-// Ids whose hashes collide cost time, not correctness, also across the end of the table.
+// Ids whose hashes collide cost time, not correctness, also across the end of
+// the table.
 func TestIndexBearsCollidingHashes(t *testing.T) {
 	t.Parallel()
 	for name, hash := range map[string]func(ref) uint32{

@@ -20,7 +20,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// stormLen is how many ids a storm has: 10 million where ORDERWHEEL_LONG is set.
+// stormLen is how many ids a storm has: 10 million where ORDERWHEEL_LONG is
+// set.
 func stormLen() int {
 	if os.Getenv("ORDERWHEEL_LONG") != "" {
 		return 10_000_000

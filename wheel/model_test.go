@@ -231,7 +231,8 @@ func (p *pair) randomClock(rnd *rand.Rand, now *int64) error {
 		}
 		return nil
 	}
-	// Jumps of every size, the longer the rarer, or all would be due all the time.
+	// Jumps of every size, the longer the rarer, or all would be due all the
+	// time.
 	if jump := offset(rnd); jump < 1<<rnd.IntN(62)>>rnd.IntN(62) {
 		*now = min(saturate(*now, jump), never-1)
 	}

@@ -42,7 +42,8 @@ type slab struct {
 	live   int        // nodes in use
 	held   int        // chunks that are not nil
 
-	scanChunk, scanLeft int // where topmost goes on: the nodes of the chunk below scanLeft
+	trimming            bool // the last answer of sparse
+	scanChunk, scanLeft int  // where topmost goes on: the nodes of the chunk below scanLeft
 }
 
 // chunkUse says which nodes of a chunk are in use.
@@ -154,9 +155,18 @@ func (s *slab) noneHeld(w int) bool {
 	return true
 }
 
-// sparse tells whether the topmost chunk can be done without: the others would
-// then be 15/16 full at most.
-func (s *slab) sparse() bool { return s.live < (s.held-1)*(chunkLen-chunkLen/16) }
+// sparse tells whether nodes are to be moved out of the topmost chunk: from
+// when the chunks are less than 7/8 full until the topmost can be done without
+// only if the others are more than 15/16 full. So a number that swings by an
+// eighth causes no work, and after a storm little stays.
+func (s *slab) sparse() bool {
+	least := chunkLen * 7 / 8
+	if s.trimming {
+		least = chunkLen * 15 / 16
+	}
+	s.trimming = s.live < (s.held-1)*least
+	return s.trimming
+}
 
 // topmost is a node in use in the topmost chunk held. It is called when sparse.
 func (s *slab) topmost() ref {

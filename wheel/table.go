@@ -109,7 +109,8 @@ func (t *table) remove(i uint32) {
 }
 
 // dropIfEmpty gives a page back. One that the sweep has left may hold entries:
-// some whose home is at the end of the table, and that were pushed round it since.
+// some whose home is at the end of the table, and that were pushed round it
+// since.
 func (t *table) dropIfEmpty(number uint32) {
 	if p := t.pages[number]; p != nil && *p == (page{}) {
 		t.pages[number] = nil
