@@ -83,7 +83,10 @@ func doWork(ctx context.Context, j job) (err error) {
 	closing := orderwheel.Closing(p.store)
 	if !j.Hold {
 		return p.withEngine(ctx, orderwheel.Config{Handler: closing, Lease: lease}, func(engine *orderwheel.Engine) error {
-			return errors.Join(p.createAll(ctx, engine, j), p.waitClosed(ctx))
+			if err := p.createAll(ctx, engine, j); err != nil {
+				return err
+			}
+			return p.waitClosed(ctx)
 		})
 	}
 	// Until all orders are there nothing may fire, or leases would run out
