@@ -47,7 +47,8 @@ func main() {
 	flag.Parse()
 	runtime.GOMAXPROCS(2)
 
-	fmt.Printf("%d adders with delays of 1 to 40 ms, a tick of 1 ms, %d slots, 2 processors, at most %v\n", *adders, *slots, *limit)
+	fmt.Printf("%d adders, a tick of 1 ms, %d slots, 2 processors; delays up to two laps; at most %v\n",
+		*adders, *slots, *limit)
 	start := time.Now()
 	if !hangs(*slots, *adders, *limit) {
 		fmt.Printf("it did not hang within %v; try again\n", *limit)
@@ -60,13 +61,25 @@ func main() {
 	fmt.Print(explanation)
 }
 
-// silence is how long nothing may expire before the wheel is taken to hang. The
-// longest delay is 40 ms.
+// silence is how long nothing may expire before the wheel is taken to hang.
 const silence = 3 * time.Second
 
 // maxPending keeps the adders from outrunning the wheel: one that lags behind
 // the wall clock hangs less easily, since what is added is then never due soon.
 const maxPending = 5000
+
+// delay is up to two laps. Every second one is at the edge of a slot or of a
+// lap, where it can happen: with even delays it happens too, only later.
+func delay(rnd *rand.Rand, slots int64) time.Duration {
+	ms := 1 + rnd.Int64N(2*slots)
+	switch rnd.IntN(4) {
+	case 0:
+		ms = 1
+	case 1:
+		ms = slots + rnd.Int64N(2)
+	}
+	return time.Duration(ms) * time.Millisecond
+}
 
 // hangs keeps a wheel busy until nothing expires any more.
 func hangs(slots int64, adders int, limit time.Duration) bool {
@@ -78,7 +91,7 @@ func hangs(slots int64, adders int, limit time.Duration) bool {
 		rnd := rand.New(rand.NewPCG(uint64(a), uint64(time.Now().UnixNano())))
 		go func() {
 			for time.Now().Before(end) {
-				tw.AfterFunc(time.Duration(1+rnd.IntN(40))*time.Millisecond, func() { expired.Add(1) })
+				tw.AfterFunc(delay(rnd, slots), func() { expired.Add(1) })
 				if added.Add(1)-expired.Load() > maxPending {
 					time.Sleep(100 * time.Microsecond)
 				}
