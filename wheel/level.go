@@ -15,6 +15,8 @@ const (
 	levels    = 64 / widthBits // 7: the highest reaches from one end of int64 to the other
 )
 
+var _ [16]struct{} = [words]struct{}{} // level.sum has a bit for each word
+
 // level is one ring of slots. Slot number q (a due time divided by the width of
 // a slot) lies at q modulo slotCount.
 type level struct {
