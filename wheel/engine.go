@@ -69,9 +69,11 @@ func (e *engine) Len() int {
 	return n
 }
 
-// NextDue implements Wheel. The answer is exact when the earliest due time is
-// less than 4,096 ms after the latest time seen; else it is a lower bound, too
-// low by less than the width of a slot.
+// NextDue implements Wheel. The answer is exact for what is due within a second
+// of the driver's last look; further out it is a lower bound, too low by less
+// than the width of a slot: half a second up to 8 minutes ahead, 4.4 minutes up
+// to 3 days. It rises as time comes near, and does not pass while the driver is
+// at work.
 func (e *engine) NextDue() (dueMS int64, ok bool) {
 	dueMS = never
 	for i := range e.shards {

@@ -26,7 +26,7 @@ func stormLen() int {
 	if os.Getenv("ORDERWHEEL_LONG") != "" {
 		return 10_000_000
 	}
-	return 1_000_000
+	return 500_000
 }
 
 // settled waits until the driver has nothing left to do, then returns the heap.
