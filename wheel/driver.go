@@ -9,7 +9,7 @@ import (
 
 const (
 	// maxNap bounds how late the driver learns that the injected clock has
-	// jumped ahead. Ten short wake-ups a second cost nothing to speak of, and
+	// jumped ahead. Two short wake-ups a second cost nothing to speak of, and
 	// an engine in which nothing is armed does without.
 	maxNap = 500 * time.Millisecond
 
