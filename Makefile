@@ -14,7 +14,7 @@ NESTED := $(patsubst %/go.mod,%,$(wildcard bench/*/go.mod))
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: test
 test: servers ## run all tests under -race; as root, first install the servers that they need
@@ -36,6 +36,14 @@ lint: ## check the format, go vet, staticcheck, and that each go.mod is tidy
 .PHONY: bench
 bench: ## run the benchmarks (BENCH: which, BENCHTIME: how long each)
 	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
+
+.PHONY: bench-wheel
+bench-wheel: ## measure the wheels beside each other: a table with the ratios against russellluo, about 20 minutes
+	@bench/wheel.sh $(BENCHWHEEL)
+
+.PHONY: russellluo-deadlock
+russellluo-deadlock: ## hang RussellLuo's timing wheel, and show how
+	go run ./bench/deadlock
 
 .PHONY: drill
 drill: servers ## kill -9 the engine at random, over and over, and audit what is left (DRILL: flags)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/orderwheel/orderwheel/executor"
 	"github.com/orderwheel/orderwheel/wheel"
-	"github.com/orderwheel/orderwheel/wheel/russellluo"
 )
 
 // Config says what an Engine works on and how. Redis and Handler are required;
@@ -53,7 +52,7 @@ type Config struct {
 	// 250ms).
 	Grace time.Duration
 
-	// Wheel makes the engine of the wheel (default russellluo.New).
+	// Wheel makes the engine of the wheel (default wheel.New).
 	Wheel wheel.Factory
 
 	// Logger is told the events started, recovered, redis_away, redis_back,
@@ -78,7 +77,7 @@ func (c Config) withDefaults() Config {
 	set(&c.SweepEvery, time.Second)
 	set(&c.Grace, 250*time.Millisecond)
 	if c.Wheel == nil {
-		c.Wheel = russellluo.New
+		c.Wheel = wheel.New
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

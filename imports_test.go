@@ -25,10 +25,7 @@ type room struct {
 // wires recovery, executor, persist and wheel together; order knows none of
 // them.
 var rooms = []room{
-	{path: ".", ours: []string{
-		"persist", "wheel", "executor", "recovery",
-		"wheel/russellluo", // its default wheel, until our own stands: then this line goes
-	}},
+	{path: ".", ours: []string{"persist", "wheel", "executor", "recovery"}},
 	{path: "wheel"},
 	{path: "wheel/russellluo", ours: []string{"wheel"}, foreign: []string{"github.com/RussellLuo/timingwheel"}},
 	{path: "persist"},

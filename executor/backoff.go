@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"math"
 	"math/rand/v2"
 	"time"
 )
@@ -17,11 +18,17 @@ type Backoff struct {
 
 // After is the wait after the given attempt (1 for the first).
 func (b Backoff) After(attempt int) time.Duration {
-	d := b.Base
+	d := min(b.Base, b.Cap)
 	for i := 1; i < attempt && d < b.Cap; i++ {
-		d *= 2
+		if d > b.Cap/2 {
+			d = b.Cap
+		} else {
+			d *= 2
+		}
 	}
-	d = min(d, b.Cap)
-	spread := b.Jitter * (2*rand.Float64() - 1)
-	return d + time.Duration(spread*float64(d))
+	wait := float64(d) * (1 + b.Jitter*(2*rand.Float64()-1))
+	if wait >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(wait)
 }

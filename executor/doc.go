@@ -12,6 +12,10 @@
 //   - Ids are claimed only for workers that are free, so no lease ages in a queue.
 //     At most Workers handlers run, and at most 16 times as many finished tasks
 //     wait for the store's answer.
+//   - A handler whose claim was answered too late, or whose process was held up,
+//     does not begin once the lease is over. Between that look at the clock and
+//     its first step nothing can look again: a pause there, longer than the lease,
+//     is a run that the store knows nothing of.
 //   - Every claimed task ends in an ack or a retry, or its lease runs out and the
 //     reaper brings it back. A handler's error, panic or runtime.Goexit is a retry
 //     with backoff, for ever: nothing is dropped.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -122,6 +123,22 @@ func TestAnErrorThatCannotBeLookedIntoKeepsNoWorker(t *testing.T) {
 		later(time.Hour)
 		require.Equal(t, 4, runs)
 		require.EqualValues(t, 3, r.Stats().Panicked)
+	})
+}
+
+// A backoff beyond what the store can hold must not keep the others' answers from it.
+func TestAHugeBackoffIsHeldWithinTheStoresLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, func(context.Context, Task) error { return errors.New("no") },
+			func(c *Config) { c.Backoff = Backoff{Base: math.MaxInt64, Cap: math.MaxInt64, Jitter: 0.2} })
+		far := time.Date(9990, 1, 1, 0, 0, 0, 0, time.UTC)
+		r.cfg.NowMS = func() int64 { return far.UnixMilli() }
+		r.schedule("A", time.Now())
+		later(time.Minute)
+		r.store.mu.Lock()
+		defer r.store.mu.Unlock()
+		require.Equal(t, map[string]int64{"A": persist.MaxDueMS}, r.store.due)
+		r.wheel.Cancel("A")
 	})
 }
 
@@ -368,6 +385,27 @@ func TestAHandlersCtxEndsWithItsTimeoutOrItsLease(t *testing.T) {
 	}
 }
 
+// A claim that was answered after its lease: the task may be another's by now, or
+// cancelled, or moved.
+func TestNoHandlerBeginsAfterItsLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var tasks []Task
+		var at time.Duration
+		r := setup(t, func(_ context.Context, task Task) error {
+			tasks, at = append(tasks, task), time.Since(start)
+			return nil
+		})
+		r.store.answerIn = []time.Duration{r.cfg.Lease}
+		r.schedule("A", start)
+		later(time.Hour)
+		require.Equal(t, r.cfg.Lease, at)
+		require.Len(t, tasks, 1)
+		require.Equal(t, 1, tasks[0].Attempt)
+		require.Equal(t, start.UnixMilli(), tasks[0].Due.UnixMilli(), "handed back as it was")
+	})
+}
+
 func TestBothReadyListsGiveHalfOfAClaimOldestFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -525,6 +563,10 @@ func TestBackoffDoublesUpToItsCapWithinItsJitter(t *testing.T) {
 	for attempt, want := range map[int]time.Duration{1: 1, 2: 2, 3: 4, 6: 32, 7: 60, 8: 60, 1 << 30: 60} {
 		require.Equal(t, want*time.Second, b.After(attempt))
 	}
+	huge := Backoff{Base: math.MaxInt64 / 3 * 2, Cap: math.MaxInt64, Jitter: 1}
+	for attempt := range 100 {
+		require.GreaterOrEqual(t, huge.After(attempt), time.Duration(0))
+	}
 	b.Jitter = 0.2
 	low, high := time.Hour, time.Duration(0)
 	for range 1000 {
@@ -541,5 +583,8 @@ func TestRetryAtIsRoundedUpAndHeldWithinTheStoresLimits(t *testing.T) {
 	require.EqualValues(t, 1_700_000_000_000, ceilMS(base))
 	require.EqualValues(t, 1_700_000_000_001, ceilMS(base.Add(time.Nanosecond)))
 	require.EqualValues(t, 0, ceilMS(time.Time{}))
-	require.EqualValues(t, persist.MaxDueMS, ceilMS(time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)))
+	for _, at := range []time.Time{time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC), time.Unix(math.MaxInt64/2, 0), time.UnixMilli(persist.MaxDueMS).Add(1)} {
+		require.EqualValues(t, persist.MaxDueMS, ceilMS(at))
+	}
+	require.EqualValues(t, 0, ceilMS(time.Unix(math.MinInt64/2, 0)))
 }

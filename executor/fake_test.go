@@ -25,11 +25,12 @@ type fakeStore struct {
 	attempt map[string]int
 	lost    map[string]bool
 
-	claimErr  func() error // asked before each claim
-	settleErr func() error // asked before each ack and retry
-	tokens    []string     // of every claim call, also those that failed
-	maxClaim  int          // most ids in one claim
-	maxHeld   int          // most ids running at once
+	claimErr  func() error    // asked before each claim
+	answerIn  []time.Duration // how long the answers of the next claims are on their way
+	settleErr func() error    // asked before each ack and retry
+	tokens    []string        // of every claim call, also those that failed
+	maxClaim  int             // most ids in one claim
+	maxHeld   int             // most ids running at once
 }
 
 type fakeClaim struct {
@@ -81,6 +82,13 @@ func (s *fakeStore) Claim(ctx context.Context, token string, ids []string, lease
 		answer.Claims = append(answer.Claims, c)
 	}
 	s.maxHeld = max(s.maxHeld, len(s.running))
+	if len(s.answerIn) > 0 {
+		wait := s.answerIn[0]
+		s.answerIn = s.answerIn[1:]
+		s.mu.Unlock()
+		time.Sleep(wait)
+		s.mu.Lock()
+	}
 	return answer, nil
 }
 

@@ -28,6 +28,12 @@ const (
 // run is one attempt, on a worker of the pool. It returns normally whatever the
 // handler does.
 func (e *Executor) run(t *task) {
+	if !time.Now().Before(t.lease) {
+		// The claim's answer, or this process, was held up for so long that the
+		// task may be another's by now, or cancelled.
+		e.finish(t, outcome{kind: handBack})
+		return
+	}
 	deadline := t.lease
 	if d := time.Now().Add(e.cfg.HandlerTimeout); d.Before(deadline) {
 		deadline = d
@@ -99,5 +105,11 @@ func (e *Executor) finish(t *task, o outcome) {
 // ceilMS rounds up, so that nothing is early. A time that the store cannot hold
 // is brought within its limits.
 func ceilMS(t time.Time) int64 {
-	return min(max(t.Add(time.Millisecond-time.Nanosecond).UnixMilli(), 0), persist.MaxDueMS)
+	switch {
+	case t.Before(time.UnixMilli(0)):
+		return 0
+	case t.After(time.UnixMilli(persist.MaxDueMS)):
+		return persist.MaxDueMS
+	}
+	return min(t.Add(time.Millisecond-time.Nanosecond).UnixMilli(), persist.MaxDueMS)
 }

@@ -64,10 +64,12 @@ func (e *Executor) retryOf(t *task) persist.Retry {
 	case postpone:
 		r.Uncounted = true
 	case handBack:
-		r.DueMS, r.Uncounted = e.cfg.NowMS(), true
+		r.DueMS, r.Uncounted = t.firstMS, true
 	case cutOff:
 		r.DueMS, r.Abandoned = e.cfg.NowMS(), true
 	}
+	// The store refuses a batch as a whole if one time in it cannot be held.
+	r.DueMS = min(max(r.DueMS, 0), persist.MaxDueMS)
 	return r
 }
 

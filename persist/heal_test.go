@@ -41,6 +41,7 @@ func TestAClaimWithoutItsLeaseIsFoundAmongMany(t *testing.T) {
 			require.Less(t, call, 100, "a round never ends")
 			got, err := b.Reap(t.Context(), 1)
 			require.NoError(t, err)
+			require.LessOrEqual(t, len(got), 1)
 			for _, d := range got {
 				found[d.ID] = true
 			}
@@ -48,6 +49,22 @@ func TestAClaimWithoutItsLeaseIsFoundAmongMany(t *testing.T) {
 		require.Equal(t, map[string]bool{many[0]: true, many[333]: true, many[777]: true}, found)
 		require.Len(t, b.stored(t).Running, 997, "the others run on")
 	})
+}
+
+// Redis keeps a small hash in one piece, and HSCAN returns that whole, whatever its
+// COUNT: more ids than one unpack can take.
+func TestARoundTakesAHashThatIsInOnePiece(t *testing.T) {
+	t.Parallel()
+	b := setupReal(t, "--hash-max-listpack-entries", "100000", "--hash-max-listpack-value", "1024")
+	records := map[string]string{}
+	for _, id := range ids("x", 9000) {
+		records[id] = "tok 1 - 1000 -"
+	}
+	require.NoError(t, b.client.HSet(t.Context(), keyClaims, records).Err())
+	got, err := b.Reap(t.Context(), 10_000)
+	require.NoError(t, err)
+	require.Len(t, got, 9000)
+	require.Len(t, b.stored(t).Due, 9000)
 }
 
 func TestAClaimWithoutItsLeaseCanStillBeSettled(t *testing.T) {

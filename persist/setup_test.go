@@ -94,13 +94,13 @@ func (b bed) scheduled(t testing.TB, ms int64, ids ...string) {
 	for i, id := range ids {
 		dues[i] = persist.Due{ID: id, DueMS: ms}
 	}
-	require.NoError(t, b.Schedule(t.Context(), dues))
+	require.NoError(t, b.Schedule(bounded(t), dues))
 }
 
 // claimed claims ids, all of which have to be due.
 func (b bed) claimed(t testing.TB, token string, lease time.Duration, ids ...string) []persist.Claim {
 	t.Helper()
-	got, err := b.Claim(t.Context(), token, ids, lease)
+	got, err := b.Claim(bounded(t), token, ids, lease)
 	require.NoError(t, err)
 	require.Len(t, got.Claims, len(ids))
 	for i, c := range got.Claims {

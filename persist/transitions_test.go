@@ -51,7 +51,7 @@ func start(t *testing.T, b bed, state string) {
 }
 
 func cancelX(t *testing.T, b bed) persist.CancelOutcome {
-	got, err := b.Cancel(t.Context(), []string{"x"})
+	got, err := b.Cancel(bounded(t), []string{"x"})
 	require.NoError(t, err)
 	return got[0]
 }
@@ -61,14 +61,14 @@ func retryX(t *testing.T, b bed, r persist.Retry) persist.Settlement {
 	if r.Token == "" {
 		r.Token = "tok"
 	}
-	got, err := b.Retry(t.Context(), []persist.Retry{r})
+	got, err := b.Retry(bounded(t), []persist.Retry{r})
 	require.NoError(t, err)
 	require.Equal(t, "x", got[0].ID)
 	return got[0]
 }
 
 func ackX(t *testing.T, b bed, token string) persist.Settlement {
-	got, err := b.Ack(t.Context(), []persist.Lease{{ID: "x", Token: token}})
+	got, err := b.Ack(bounded(t), []persist.Lease{{ID: "x", Token: token}})
 	require.NoError(t, err)
 	require.Equal(t, "x", got[0].ID)
 	return got[0]

@@ -11,8 +11,8 @@ type Due struct {
 type Wheel interface {
 	// Schedule arms id for dueMS (Unix milliseconds), or moves it there when it
 	// is armed already: one id has one due time, the last one wins. A due time
-	// that has passed fires at the next opportunity. Before Start it only arms;
-	// after Stop it does nothing.
+	// that has passed fires at the next opportunity; math.MaxInt64 never comes.
+	// Before Start it only arms; after Stop it does nothing.
 	Schedule(id string, dueMS int64)
 
 	// Cancel disarms id. True: id was armed and is never handed to fire for

@@ -12,21 +12,17 @@ local limit, cursor = tonumber(ARGV[1]), ARGV[2]
 local _, now = clock()
 local ids = redis.call('ZRANGEBYSCORE', RUNNING, '-inf', digits(now), 'LIMIT', '0', ARGV[1])
 
-local next_cursor = cursor
 if #ids < limit then
   local scan = redis.call('HSCAN', CLAIMS, cursor, 'COUNT', '100')
-  next_cursor = scan[1]
+  cursor = scan[1]
   for i = 1, #scan[2], 2 do ids[#ids + 1] = scan[2][i] end
 end
 
 local _, tasks = fetch(ids)
-local reply = { 0, next_cursor }
+local reply = { 0, cursor }
 for _, t in ipairs(tasks) do
   if t.lease and t.lease <= now then
-    if reply[1] == limit then
-      reply[2] = cursor -- the same records again: there are more
-      break
-    end
+    if reply[1] == limit then break end
     reply[1] = reply[1] + 1
     local state, due = reap(t, now)
     if state == SCHEDULED then

@@ -49,9 +49,8 @@ local function encode(t)
   }, ' ')
 end
 
--- Makes sense of what our scripts never leave behind but a hand, or a lost
--- write of a failover between two nodes, may: nothing is lost and nothing gets
--- stuck.
+-- Makes sense of what our scripts never leave behind but a hand may: nothing is
+-- lost and nothing gets stuck.
 local function heal(t)
   if t.due and t.lease then
     -- Scheduled by hand while it is running: that is a successor.
@@ -62,7 +61,6 @@ local function heal(t)
   end
   if not t.lease then
     t.token, t.cancelled, t.succ = '', false, nil
-    if not t.due then fresh(t, nil) end
   end
 end
 

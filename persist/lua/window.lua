@@ -41,8 +41,10 @@ local start = rank()
 local found = redis.call('ZRANGE', DUE, digits(start), digits(start + limit), 'WITHSCORES')
 local reply = { time[1], time[2], 0 }
 for i = 1, #found, 2 do
+  -- A score beyond year 9999, that only a hand can write, is due never: there is
+  -- no cursor for it.
+  if to_number(found[i + 1]) > last_ms then break end
   local due = to_ms(found[i + 1])
-  if due > last_ms then break end
   if i > 2 * limit then
     reply[3] = 1
     break

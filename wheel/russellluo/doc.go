@@ -55,6 +55,9 @@
 //     to know it exactly would take a second order of all timers beside the
 //     library's.
 //
+// conformance_test.go skips, by name, the tests of package wheeltest that these
+// exclude: no other.
+//
 // Delays are cut at 30 days and armed again, since the library adds them to the
 // wall clock in nanoseconds, which overflow in the year 2262.
 package russellluo

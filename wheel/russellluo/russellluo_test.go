@@ -63,32 +63,6 @@ func setup(t *testing.T, test func(t *testing.T, w wheel.Wheel, f *fired)) {
 	})
 }
 
-func TestFiresAtItsDueTimeAndOnce(t *testing.T) {
-	setup(t, func(t *testing.T, w wheel.Wheel, f *fired) {
-		start := nowMS()
-		for _, in := range []int64{0, 1, 2, 4095, 4096, 4097, 60_000, 1_800_000, 4096*4096 + 1} {
-			w.Schedule(fmt.Sprint(in), start+in)
-		}
-		time.Sleep(6 * time.Hour)
-		ids, due, at := f.all()
-		require.Len(t, ids, 9)
-		for i := range ids {
-			require.GreaterOrEqual(t, at[i], due[i], ids[i])
-			require.LessOrEqual(t, at[i], due[i]+1, ids[i])
-		}
-		require.Zero(t, w.Len())
-	})
-}
-
-func TestPastDueTimesFireAtOnce(t *testing.T) {
-	setup(t, func(t *testing.T, w wheel.Wheel, f *fired) {
-		for i, due := range []int64{nowMS(), nowMS() - 1000, nowMS() - 29*24*3600_000, 0, -1, math.MinInt64} {
-			w.Schedule(fmt.Sprint(i), due)
-		}
-		require.Equal(t, 6, f.count())
-	})
-}
-
 func TestFarDueTimesStayArmedForYears(t *testing.T) {
 	const day = 24 * 3600_000
 	setup(t, func(t *testing.T, w wheel.Wheel, f *fired) {
@@ -144,20 +118,6 @@ func TestStaleTimerLeavesTheMovedTaskAlone(t *testing.T) {
 	})
 }
 
-func TestTheLastScheduleWins(t *testing.T) {
-	setup(t, func(t *testing.T, w wheel.Wheel, f *fired) {
-		start := nowMS()
-		for i := range 1000 {
-			w.Schedule("a", start+int64(1+i*7919%1000)*1000)
-		}
-		w.Schedule("a", start+500)
-		require.Equal(t, 1, w.Len())
-		time.Sleep(time.Hour)
-		_, due, _ := f.all()
-		require.Equal(t, []int64{start + 500}, due)
-	})
-}
-
 func TestWhatComesEarlyByTheInjectedClockIsArmedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -175,64 +135,6 @@ func TestWhatComesEarlyByTheInjectedClockIsArmedAgain(t *testing.T) {
 	})
 }
 
-func TestBeforeStartItOnlyArms(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w, f := New(nowMS), &fired{}
-		w.Schedule("past", nowMS()-1)
-		w.Schedule("soon", nowMS()+10)
-		w.Schedule("gone", nowMS()+10)
-		require.True(t, w.Cancel("gone"))
-		time.Sleep(time.Second)
-		require.Zero(t, f.count())
-		w.Start(f.add)
-		ids, _, _ := f.all()
-		require.ElementsMatch(t, []string{"past", "soon"}, ids)
-		require.Panics(t, func() { w.Start(f.add) })
-		w.Stop()
-	})
-}
-
-func TestAfterStopNothingFires(t *testing.T) {
-	setup(t, func(t *testing.T, w wheel.Wheel, f *fired) {
-		w.Schedule("a", nowMS()+1000)
-		w.Stop()
-		w.Stop()
-		w.Schedule("b", nowMS())
-		require.False(t, w.Cancel("a"))
-		require.Zero(t, w.Len())
-		_, ok := w.NextDue()
-		require.False(t, ok)
-		time.Sleep(time.Hour)
-		require.Zero(t, f.count())
-	})
-}
-
-func TestStopBeforeStartIsHarmless(t *testing.T) {
-	t.Parallel()
-	w := New(nowMS)
-	w.Schedule("a", 0)
-	w.Stop()
-	w.Start(func([]wheel.Due) { t.Error("fired after Stop") })
-	w.Stop()
-}
-
-func TestStopWaitsForFireInProgress(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := New(nowMS)
-		var over atomic.Bool
-		w.Start(func([]wheel.Due) {
-			time.Sleep(10 * time.Second)
-			over.Store(true)
-		})
-		w.Schedule("a", nowMS())
-		synctest.Wait()
-		w.Stop()
-		require.True(t, over.Load())
-	})
-}
-
 // A wheel that hangs, as in the library's issue #53, must not hang its owner.
 func TestStopGivesUpOnAHungLibrary(t *testing.T) {
 	t.Parallel()
@@ -244,27 +146,6 @@ func TestStopGivesUpOnAHungLibrary(t *testing.T) {
 		w.Stop()
 		require.Zero(t, w.Len())
 		w.arming.Done() // or the bubble would not end
-	})
-}
-
-func TestFireMayCallBack(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := New(nowMS)
-		var runs atomic.Int64
-		w.Start(func(batch []wheel.Due) {
-			if runs.Add(1) < 5 {
-				w.Schedule(batch[0].ID, nowMS()+10)
-			}
-			w.Cancel("other")
-			w.Len()
-			w.NextDue()
-		})
-		w.Schedule("a", nowMS()+10)
-		w.Schedule("other", nowMS()+20)
-		time.Sleep(time.Second)
-		require.EqualValues(t, 5, runs.Load())
-		w.Stop()
 	})
 }
 
@@ -286,48 +167,4 @@ func TestNextDueIsALowerBoundWithinAGrain(t *testing.T) {
 		_, ok = w.NextDue()
 		require.False(t, ok)
 	})
-}
-
-// Cases 2 and 8: every call returns, a true from Cancel never fires, and
-// nothing fires twice. (Whether a goroutine stays is among what doc.go does not
-// promise.)
-func TestRacesOfEveryCall(t *testing.T) {
-	for range 20 {
-		raceOnce(t)
-	}
-}
-
-func raceOnce(t *testing.T) {
-	const goroutines, each = 50, 20
-	w := New(nowMS)
-	var counts, cancelled [goroutines * each]atomic.Int32
-	var callers sync.WaitGroup
-	for g := range goroutines {
-		callers.Go(func() {
-			for i := range each {
-				n := g*each + i
-				id := fmt.Sprint(n)
-				w.Schedule(id, nowMS()+int64(n%4))
-				if n%3 == 0 && w.Cancel(id) {
-					cancelled[n].Store(1)
-				}
-			}
-		})
-	}
-	w.Start(func(batch []wheel.Due) {
-		for _, d := range batch {
-			var n int
-			fmt.Sscan(d.ID, &n)
-			counts[n].Add(1)
-		}
-	})
-	callers.Go(func() {
-		time.Sleep(time.Millisecond)
-		w.Stop()
-	})
-	callers.Wait()
-	w.Stop()
-	for n := range counts {
-		require.LessOrEqual(t, counts[n].Load()+cancelled[n].Load(), int32(1), "id %d", n)
-	}
 }

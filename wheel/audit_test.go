@@ -1,0 +1,142 @@
+package wheel
+
+import "fmt"
+
+// audit checks every invariant of the core, as core.go states them.
+func (c *core) audit() error {
+	c.settle()
+	seen := make(map[ref]string)
+	walk := func(list string, r ref, fits func(dueMS int64) bool) error {
+		for prev := none; r != none; prev, r = r, c.slab.at(r).next {
+			n := c.slab.at(r)
+			switch {
+			case n.prev != prev:
+				return fmt.Errorf("%s: node %d has prev %d, want %d", list, r, n.prev, prev)
+			case seen[r] != "":
+				return fmt.Errorf("node %d is in %s and in %s", r, seen[r], list)
+			case !fits(n.dueMS):
+				return fmt.Errorf("%s: node %d due %d does not belong here at %d", list, r, n.dueMS, c.elapsed)
+			}
+			seen[r] = list
+		}
+		return nil
+	}
+
+	if err := walk("late", c.late, func(due int64) bool { return due <= c.elapsed && due >= c.lateMin }); err != nil {
+		return err
+	}
+	for n, l := range c.levels {
+		if l == nil {
+			continue
+		}
+		for i, head := range l.heads {
+			if got := l.bits[i/64]>>(i%64)&1 == 1; got != (head != none) {
+				return fmt.Errorf("level %d slot %d: bit %v, head %d", n, i, got, head)
+			}
+			at := slotNumber(c.elapsed, n)
+			fits := func(due int64) bool {
+				q := slotNumber(due, n)
+				return due > c.elapsed && q > at && uint64(q)-uint64(at) < slotCount &&
+					int(uint64(q)&slotMask) == i && c.place(due) <= n
+			}
+			if err := walk(fmt.Sprintf("level %d slot %d", n, i), head, fits); err != nil {
+				return err
+			}
+		}
+		for w, b := range l.bits {
+			if got := l.sum>>w&1 == 1; got != (b != 0) {
+				return fmt.Errorf("level %d word %d: sum %v, bits %x", n, w, got, b)
+			}
+		}
+	}
+	if len(seen) != c.slab.live {
+		return fmt.Errorf("%d nodes in lists, %d in use", len(seen), c.slab.live)
+	}
+	for r := range seen {
+		id := c.slab.at(r).id
+		if _, _, got := c.find(uint32(hashOf(c.seed, id)), id); got != r {
+			return fmt.Errorf("the index has %d for %q, which is node %d", got, id, r)
+		}
+	}
+	if err := c.slab.audit(); err != nil {
+		return err
+	}
+	return c.index.audit(c.slab.live)
+}
+
+func (s *slab) audit() error {
+	live, held := 0, 0
+	for c, ch := range s.chunks {
+		u := s.use[c]
+		room := s.room[c/64]>>(c%64)&1 == 1
+		if ch == nil {
+			if !room {
+				return fmt.Errorf("chunk %d is not held and has no room", c)
+			}
+			continue
+		}
+		held++
+		inUse := 0
+		for i := range ch {
+			switch n := &ch[i]; {
+			case i >= int(u.fresh) || c == 0 && i == 0:
+				if *n != (node{}) && *n != (node{next: n.next, prev: unused}) {
+					return fmt.Errorf("chunk %d: fresh node %d holds %+v", c, i, *n)
+				}
+			case n.prev != unused:
+				inUse++
+			case n.id != "":
+				return fmt.Errorf("chunk %d: unused node %d keeps an id", c, i)
+			}
+		}
+		if inUse != int(u.live) || room != (inUse < chunkLen-btoi(c == 0)) || inUse == 0 {
+			return fmt.Errorf("chunk %d: %d in use, says %d, room %v", c, inUse, u.live, room)
+		}
+		live += inUse
+	}
+	if live != s.live || held != s.held {
+		return fmt.Errorf("%d nodes in %d chunks, says %d in %d", live, held, s.live, s.held)
+	}
+	for w := range min(s.first, len(s.room)) {
+		if s.room[w] != 0 {
+			return fmt.Errorf("word %d of room is below first %d and has a bit", w, s.first)
+		}
+	}
+	return nil
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (x *index) audit(live int) error {
+	count := func(t *table) (n uint32) {
+		for _, p := range t.pages {
+			if p == nil {
+				continue
+			}
+			for _, e := range p {
+				if e.ref != none {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	if got := count(&x.cur); got != x.cur.live {
+		return fmt.Errorf("cur has %d entries, says %d", got, x.cur.live)
+	}
+	if got := count(&x.next); got != x.next.live {
+		return fmt.Errorf("next has %d entries, says %d", got, x.next.live)
+	}
+	if got := int(x.cur.live + x.next.live); got != live {
+		return fmt.Errorf("the index has %d entries, want %d", got, live)
+	}
+	if x.resizing() && x.cur.at(x.pos).ref != none {
+		return fmt.Errorf("the sweep stands at %d, which is not empty", x.pos)
+	}
+	return nil
+}

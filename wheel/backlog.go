@@ -1,0 +1,98 @@
+package wheel
+
+// A wheel of millions of ids is larger than the processor's caches: each step
+// to a node or to a place of the index waits for memory. Steps that do not
+// depend on each other can wait together, so the core gathers work that nobody
+// waits for, and does it by the batch: first it reads all the places that the
+// batch needs, then it changes them.
+//
+// Scheduling answers nothing, so all of it can be put off. A cancel must answer
+// at once, but taking the node out of its list can be put off. Whatever looks
+// at the lists calls settle first.
+const backlogLen = 64
+
+// arrival is one Schedule that has been put off.
+type arrival struct {
+	id    string
+	dueMS int64
+	hash  uint32
+}
+
+// settle does all that has been put off.
+func (c *core) settle() {
+	c.arrive()
+	c.leave()
+}
+
+// mayBeArriving tells whether an id of this hash waits in arriving.
+func (c *core) mayBeArriving(hash uint32) bool {
+	for i := range c.arriving {
+		if c.arriving[i].hash == hash {
+			return true
+		}
+	}
+	return false
+}
+
+// arrive puts what is arriving into the index and the lists, in its order: of
+// one id the last one wins.
+func (c *core) arrive() {
+	var read ref
+	for i := range c.arriving {
+		hash := c.arriving[i].hash
+		t := c.index.tableOf(hash)
+		read ^= t.at(t.home(hash)).ref
+	}
+	c.read = read
+
+	for i := range c.arriving {
+		c.admit(&c.arriving[i])
+	}
+	clear(c.arriving)
+	c.arriving = c.arriving[:0]
+}
+
+// admit arms one id. One that is armed gets a new node.
+func (c *core) admit(a *arrival) {
+	c.index.prepare()
+	t, i, old := c.find(a.hash, a.id)
+	r, n := c.slab.take()
+	n.id, n.dueMS = a.id, a.dueMS
+	if old == none {
+		t.put(i, entry{a.hash, r})
+	} else {
+		t.set(i, entry{a.hash, r})
+		c.remove(old)
+	}
+	c.link(r, n)
+}
+
+// remove takes node r, which is out of the index, out of its list and out of
+// use, soon.
+func (c *core) remove(r ref) {
+	c.leaving = append(c.leaving, r)
+	if len(c.leaving) == backlogLen {
+		c.leave()
+	}
+}
+
+// leave takes what is leaving out of its lists and out of use.
+func (c *core) leave() {
+	var read ref
+	for _, r := range c.leaving {
+		n := c.slab.at(r)
+		if n.next != none {
+			read ^= c.slab.at(n.next).prev
+		}
+		if n.prev != none {
+			read ^= c.slab.at(n.prev).next
+		}
+	}
+	c.read = read
+
+	for _, r := range c.leaving {
+		c.unlink(r, c.slab.at(r))
+		c.slab.give(r)
+	}
+	c.leaving = c.leaving[:0]
+}

@@ -1,0 +1,99 @@
+package wheel
+
+// The index is made larger when it is more than 0.8 full, to 0.64, and smaller
+// when it is less than 0.55 full, to 0.73. The operations themselves resize it,
+// a few places at a time: size/sweepStep of them end a resize, and more must
+// pass before the next is due.
+const (
+	minSize   = pageLen
+	sweepStep = 16
+)
+
+// index finds the node of an id by the hash of the id.
+//
+// While it is resized, next is the table that will replace cur. The places of
+// cur from start to the one before pos have been emptied into next: swept of
+// them, going round the end. Each hash belongs to one of the two tables, by its
+// home in cur, so that a look-up searches one table.
+//
+// Invariant: between two calls the place at pos is empty, so no entry that is
+// left in cur was pushed across pos from a home before it.
+type index struct {
+	cur, next         table
+	start, pos, swept uint32
+}
+
+func newIndex() index { return index{cur: newTable(minSize)} }
+
+func (x *index) resizing() bool { return x.next.size != 0 }
+
+// tableOf is the table that hash belongs to.
+func (x *index) tableOf(hash uint32) *table {
+	if x.resizing() && x.cur.dist(x.start, x.cur.home(hash)) < x.swept {
+		return &x.next
+	}
+	return &x.cur
+}
+
+// prepare is called before each addition. It keeps places free, and takes a
+// resize further.
+func (x *index) prepare() {
+	switch {
+	case x.resizing():
+		x.sweep()
+	case uint64(x.cur.live+1)*100 > uint64(x.cur.size)*80:
+		x.resize(x.cur.size + x.cur.size/4)
+	}
+}
+
+// remove empties place i of t.
+func (x *index) remove(t *table, i uint32) {
+	t.remove(i)
+	switch {
+	case x.resizing():
+		x.sweep()
+	case x.cur.size > minSize && uint64(x.cur.live)*100 < uint64(x.cur.size)*55:
+		x.resize(max(minSize, x.cur.live+x.cur.live*3/8))
+	}
+}
+
+// resize begins to move all entries into a table of another size.
+func (x *index) resize(size uint32) {
+	x.next = newTable(size)
+	x.start, x.swept = 0, 0
+	for x.cur.at(x.start).ref != none {
+		x.start++
+	}
+	x.pos = x.start
+	x.sweep()
+}
+
+// sweep moves the entries of the next few places of cur into next, and goes on
+// until it stands at an empty place or cur is empty.
+func (x *index) sweep() {
+	for n := 0; x.cur.live > 0; n++ {
+		e := x.cur.at(x.pos)
+		if e.ref == none && n >= sweepStep {
+			return
+		}
+		if e.ref != none {
+			x.next.add(e)
+			x.cur.set(x.pos, entry{})
+			x.cur.live--
+		}
+		x.step()
+	}
+	x.cur, x.next = x.next, table{}
+}
+
+// step takes the sweep to the next place, and drops the page that it has left.
+func (x *index) step() {
+	left := x.pos >> pageBits
+	x.pos = x.cur.after(x.pos)
+	if x.swept < x.cur.size { // beyond that: entries that went round the end
+		x.swept++
+	}
+	if x.pos>>pageBits != left {
+		x.cur.dropIfEmpty(left)
+	}
+}
