@@ -25,7 +25,7 @@ func TestAnIdleWheelTakesNoProcessorTime(t *testing.T) {
 		return
 	}
 	if os.Getenv("ORDERWHEEL_LONG") == "" {
-		t.Skip("takes 20 s: set ORDERWHEEL_LONG=1")
+		t.Skip("takes 20 s: run by make test-long")
 	}
 	empty, full := idleProcess(t, 0), idleProcess(t, 1_000_000)
 	t.Logf("processor time over 10 s: %v without a wheel, %v with 1,000,000 ids armed", empty, full)

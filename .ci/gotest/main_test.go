@@ -42,7 +42,7 @@ func TestShowPrintsWhatGoTestPrints(t *testing.T) {
 	}, "\n"), out.String())
 }
 
-func TestASkipIsExcusedOnlyForItsLength(t *testing.T) {
+func TestASkipIsExcusedOnlyWithAReason(t *testing.T) {
 	t.Parallel()
 	skips, err := show(strings.NewReader(strings.Join([]string{
 		`{"Action":"run","Package":"a","Test":"TestServer"}`,
@@ -52,11 +52,15 @@ func TestASkipIsExcusedOnlyForItsLength(t *testing.T) {
 		`{"Action":"run","Package":"a","Test":"TestLong"}`,
 		`{"Action":"output","Package":"a","Test":"TestLong","Output":"a.go:2: for ` + "`make test-long`" + `\n"}`,
 		`{"Action":"skip","Package":"a","Test":"TestLong"}`,
+		`{"Action":"run","Package":"a","Test":"TestWheel"}`,
+		`{"Action":"output","Package":"a","Test":"TestWheel","Output":"a.go:3: not promised by this engine: why\n"}`,
+		`{"Action":"skip","Package":"a","Test":"TestWheel"}`,
 		`{"Action":"skip","Package":"no-test-files"}`,
 	}, "\n")), &strings.Builder{})
 	require.NoError(t, err)
-	require.Len(t, skips, 2)
+	require.Len(t, skips, 3)
 	require.Equal(t, skip{"a", "TestServer", "a.go:1: no redis-server\n--- SKIP: TestServer (0.00s)\n"}, skips[0])
 	require.False(t, skips[0].excused())
 	require.True(t, skips[1].excused())
+	require.True(t, skips[2].excused())
 }

@@ -31,7 +31,7 @@ func Run(t *testing.T, factory wheel.Factory, skips ...string) {
 	for _, c := range suite {
 		t.Run(c.name, func(t *testing.T) {
 			if slices.Contains(skips, c.name) {
-				t.Skip("the engine's documentation says why it cannot promise this")
+				t.Skip("not promised by this engine: its documentation says why")
 			}
 			t.Parallel()
 			if c.real {
