@@ -40,7 +40,9 @@
 // crash between the two leaves an id without an order, which the close answers
 // with "unknown order", and never an order that nobody closes. Such an id is
 // retried, more and more seldom down to once every Retry.Cap, with a warning
-// each time, until it is cancelled: cancel when the transaction fails. Cancel
+// each time, until it is cancelled: cancel when the transaction has certainly
+// failed. After an unknown outcome (order.ErrUnknownOutcome) do not: the order may
+// stand, and would never be closed. Cancel
 // also after a payment has committed: a close that comes first finds the order
 // paid and does nothing.
 //

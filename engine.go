@@ -22,6 +22,8 @@ const (
 	// startedInVain is how long a Start that fails waits for the handlers it
 	// has begun.
 	startedInVain = time.Second
+	// wheelStops is how long a wheel may take to stop.
+	wheelStops = time.Second
 )
 
 // Errors that the engine's calls return; test with errors.Is.
@@ -202,8 +204,7 @@ func (e *Engine) stop(ctx context.Context) error {
 	return nil
 }
 
-// stopWheel stops the board and the wheel. A wheel that hangs is waited for until
-// ctx ends.
+// stopWheel stops the board and the wheel. One that hangs is not waited for.
 func (r *run) stopWheel(ctx context.Context) error {
 	if r.wheelStopped == nil {
 		r.wheelStopped = make(chan struct{})
@@ -212,18 +213,17 @@ func (r *run) stopWheel(ctx context.Context) error {
 			r.wheel.Stop()
 		}()
 	}
-	err := r.board.Stop(ctx)
+	// A wheel that is well stops in no time, also when the handlers have used ctx up.
+	waitCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), wheelStops)
+	defer cancel()
+	err := r.board.Stop(waitCtx)
 	select {
 	case <-r.wheelStopped:
-	case <-ctx.Done():
-		select {
-		case <-r.wheelStopped:
-		default:
-			err = ctx.Err()
-		}
+	case <-waitCtx.Done():
+		err = waitCtx.Err()
 	}
 	if err != nil {
-		return fmt.Errorf("the wheel does not stop: %w", err)
+		return fmt.Errorf("the wheel hangs: %w", err)
 	}
 	return nil
 }

@@ -714,7 +714,7 @@ func TestAWheelThatHangsHoldsUpNothingButItself(t *testing.T) {
 	r.wait(t, 100) // the sweep finds them
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	require.ErrorContains(t, eng.Stop(ctx), "the wheel does not stop")
+	require.ErrorContains(t, eng.Stop(ctx), "the wheel hangs")
 	close(release)
 	stop(t, eng)
 }

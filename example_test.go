@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -25,12 +26,15 @@ func Example() {
 
 	// Embed:
 	rdb := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
-	eng, err := orderwheel.New(orderwheel.Config{Redis: rdb, Handler: orderwheel.Closing(store)})
+	defer rdb.Close()
+	eng, err := orderwheel.New(orderwheel.Config{Redis: rdb, Handler: orderwheel.Closing(store), Logger: slog.Default()})
 	must(err)
 	must(eng.Start(ctx)) // brings back what Redis holds, then fires
-	defer eng.Stop(ctx)  // what has not run stays in Redis
+	defer shutdown(eng)  // waits for running handlers; what has not run stays in Redis
 
-	expireAt := time.Now().Add(30 * time.Minute)
+	now, err := eng.Now(ctx) // by Redis' clock
+	must(err)
+	expireAt := now.Add(30 * time.Minute)
 	must(eng.Schedule(ctx, "order-1", expireAt)) // nil: it is in Redis
 	place(ctx, store, "order-1", expireAt)       // after Schedule: no order is ever without its close
 	pay(ctx, store, "order-1")                   // before Cancel: the database decides who wins
@@ -39,7 +43,7 @@ func Example() {
 
 	must(err)
 	fmt.Println("cancelled:", ok)
-	expireAt = time.Now().Add(50 * time.Millisecond)
+	expireAt = now.Add(50 * time.Millisecond)
 	must(eng.Schedule(ctx, "order-2", expireAt))
 	place(ctx, store, "order-2", expireAt)
 	for eng.Stats().Executor.Done == 0 {
@@ -81,6 +85,12 @@ func servers(ctx context.Context) (addr string, store *sqlstore.Store, cleanup f
 	must(store.CreateSchema(ctx))
 	must(store.AddStock(ctx, "tea", 10))
 	return mini.Addr(), store, func() { db.Close(); mini.Close(); os.RemoveAll(dir) }
+}
+
+func shutdown(eng *orderwheel.Engine) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	must(eng.Stop(ctx))
 }
 
 func must(err error) {

@@ -143,8 +143,9 @@
 //
 // When to claim, how often to retry and when to renew is the executor's. Calling Window
 // and Reap regularly is recovery's. Making the close idempotent is the handler's.
-// Durability beyond what Redis is configured for is the operator's, and the
-// reconciler's against the order database.
+// Durability beyond what Redis is configured for is the operator's: what Redis
+// lost is known to the order database alone, so after such a loss schedule
+// every unpaid order again.
 //
 // # Inside
 //

@@ -47,11 +47,13 @@ func settled(t *testing.T, w *engine) int64 {
 	}
 }
 
-// requireBack fails if more than a tenth of the heap of before has stayed.
-func requireBack(t *testing.T, before, after int64) {
+// requireBack fails if more than a tenth of the heap of before has stayed, and
+// the slack of the index: it may be 80 % full before and 55 % after, which is up
+// to 5 bytes for each id that stayed.
+func requireBack(t *testing.T, before, after, stayed int64) {
 	t.Helper()
 	t.Logf("heap: %d KiB before, %d KiB after", before>>10, after>>10)
-	require.LessOrEqual(t, after, before+before/10)
+	require.LessOrEqual(t, after, before+before/10+5*stayed)
 }
 
 // These tests look at the heap of the whole process, so they do not run in
@@ -85,7 +87,7 @@ func TestMemoryGoesBackAfterAStorm(t *testing.T) {
 		time.Sleep(100 * time.Microsecond)
 	}
 	require.Equal(t, standing, w.Len())
-	requireBack(t, before, settled(t, w))
+	requireBack(t, before, settled(t, w), standing)
 }
 
 // Case 26: what is cancelled does not stay until its slot comes.
@@ -109,7 +111,7 @@ func TestMemoryOfCancelledIDsGoesBack(t *testing.T) {
 	for i := 999_000; i < 1_000_000; i++ {
 		require.True(t, w.Cancel(strconv.Itoa(i)))
 	}
-	requireBack(t, before, settled(t, w))
+	requireBack(t, before, settled(t, w), standing)
 }
 
 // Case 6: nothing stays after Stop.

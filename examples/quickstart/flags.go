@@ -36,13 +36,16 @@ Flags:
                  order's own time to pay (default 900)
   -spread D      create the orders evenly over this time, in file order
                  (default 3s); -speed does not change it
-  -seed N        what is made up depends on it (default 1)
+  -seed N        what is made up depends on it (default 1); who pays in time
+                 depends on the machine too
   -db DIR        keep the database there: orders.db, with the tables of the
                  shop and of the audit
   -json          print the figures as one JSON object
   -h             show this help
 
-Exit status: 0 all is well; 1 the audit found a fault, or the run failed;
+The run ends when no order is open: payments that would come later are not made.
+
+Exit status (of the built binary; go run makes every failure 1): 0 all is well; 1 the audit found a fault, or the run failed;
 2 a flag or a file is wrong; 130 interrupted.
 `
 

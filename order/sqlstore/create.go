@@ -12,7 +12,8 @@ import (
 
 // Create places an order: unpaid, its stock locked, its coupon frozen, in one transaction.
 // expire_at is rounded up to the millisecond. now is the time of creation, by which the coupon must
-// be valid. Schedule the order with the engine first, and cancel it when Create fails.
+// be valid. Schedule the order with the engine first, and cancel it when Create fails
+// with anything but order.ErrUnknownOutcome.
 //
 // Errors: order.ErrInvalid (every fault at once), order.ErrDuplicate, order.ErrOutOfStock (names
 // the sku and what is left), order.ErrCoupon (says why), order.ErrBusy, and

@@ -27,7 +27,7 @@ func Table(w io.Writer, r audit.Report) error {
 	row("paid", r.Paid, "")
 	row("closed", r.Closed, fmt.Sprintf("late by %.1f ms (p50), %.1f ms (p99), %.1f ms (max)", r.LateMS.P50, r.LateMS.P99, r.LateMS.Max))
 	row("refunds", r.Refunds, "payments of orders that were closed")
-	row("fired", r.By.Wheel+r.By.Sweep+r.By.Recovery, fmt.Sprintf("wheel %s, sweep %s, recovery %s",
+	row("fired", r.By.Wheel+r.By.Sweep+r.By.Recovery, fmt.Sprintf("wheel %s, sweep %s, recovery %s; some find the order paid",
 		Comma(r.By.Wheel), Comma(r.By.Sweep), Comma(r.By.Recovery)))
 	table.WriteString("\nmust be 0\n")
 	for _, c := range r.Checks() {

@@ -32,7 +32,7 @@ func TestTheTableShowsWhatIsWrong(t *testing.T) {
 paid                    1,700
 closed                  1,299   late by 0.8 ms (p50), 3.5 ms (p99), 12.0 ms (max)
 refunds                    12   payments of orders that were closed
-fired                   1,299   wheel 1,290, sweep 7, recovery 2
+fired                   1,299   wheel 1,290, sweep 7, recovery 2; some find the order paid
 
 must be 0
   open                      1   WRONG: orders neither paid nor closed
