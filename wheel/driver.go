@@ -118,12 +118,8 @@ func (d *driver) nextLook() int64 {
 // the engine is stopped.
 func (d *driver) sleep(timer *time.Timer, nowMS int64) {
 	until := d.nextLook()
-	d.wakeAtMS.Store(until)
 	defer d.wakeAtMS.Store(awake)
-
-	// What was armed before the store could not wake us: look once more. What
-	// is armed after it does.
-	if d.nextLook() < until {
+	if !d.fallAsleep(until) {
 		return
 	}
 	var alarm <-chan time.Time
@@ -136,6 +132,14 @@ func (d *driver) sleep(timer *time.Timer, nowMS int64) {
 	case <-d.wake:
 	case <-d.quit:
 	}
+}
+
+// fallAsleep says until when the driver will sleep, unless something sooner has
+// been armed: what is armed before the store cannot wake the driver, so it looks
+// once more; what is armed after it does.
+func (d *driver) fallAsleep(untilMS int64) bool {
+	d.wakeAtMS.Store(untilMS)
+	return d.nextLook() >= untilMS
 }
 
 // nap is how long to sleep at nowMS to wake at untilMS, which is later.

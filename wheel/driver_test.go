@@ -171,3 +171,40 @@ func TestACancelDuringAStormIsFinal(t *testing.T) {
 		require.Equal(t, want, fired[i].Load(), fmt.Sprint("id ", i, " cancelled ", cancelled[i]))
 	}
 }
+
+// What is armed while the driver falls asleep must not be slept past.
+func TestWhatIsArmedWhileTheDriverFallsAsleepIsSeen(t *testing.T) {
+	t.Parallel()
+	w := New(func() int64 { return 0 }).(*engine)
+	d := w.driver
+
+	until := d.nextLook()
+	require.EqualValues(t, never, until)
+	w.Schedule("a", 1000) // the driver is awake, so nobody wakes it
+	require.Empty(t, d.wake)
+	require.False(t, d.fallAsleep(until))
+
+	until = d.nextLook()
+	require.True(t, d.fallAsleep(until))
+	w.Schedule("later", 1001)
+	require.Empty(t, d.wake)
+	w.Schedule("sooner", 500)
+	require.Len(t, d.wake, 1)
+}
+
+// The same with all in motion: when nothing is armed, a lost wake-up is for good.
+func TestNoWakeUpIsLost(t *testing.T) {
+	t.Parallel()
+	w := New(func() int64 { return 1 })
+	defer w.Stop()
+	var fired atomic.Int64
+	w.Start(func([]Due) { fired.Add(1) })
+	for i := range int64(2000) {
+		w.Schedule("a", 1)
+		deadline := time.Now().Add(10 * time.Second)
+		for fired.Load() == i {
+			runtime.Gosched()
+			require.True(t, time.Now().Before(deadline), "round %d: the driver sleeps", i)
+		}
+	}
+}
