@@ -16,7 +16,6 @@ import (
 	"github.com/orderwheel/orderwheel/executor"
 	"github.com/orderwheel/orderwheel/order"
 	"github.com/orderwheel/orderwheel/wheel"
-	"github.com/orderwheel/orderwheel/wheel/russellluo"
 )
 
 // A job is what a worker is to do. The drill hands it over in the environment
@@ -91,7 +90,7 @@ func doWork(ctx context.Context, j job) (err error) {
 	}
 	// Until all orders are there nothing may fire, or leases would run out
 	// meanwhile: the clock of the first engine's wheel stands still.
-	stuck := func(func() int64) wheel.Wheel { return russellluo.New(func() int64 { return 0 }) }
+	stuck := func(func() int64) wheel.Wheel { return wheel.New(func() int64 { return 0 }) }
 	err = p.withEngine(ctx, orderwheel.Config{Handler: closing, Wheel: stuck, SweepEvery: time.Hour}, func(engine *orderwheel.Engine) error {
 		return p.createAll(ctx, engine, j)
 	})
