@@ -41,8 +41,7 @@ func (c *core) arrive() {
 	var read ref
 	for i := range c.arriving {
 		hash := c.arriving[i].hash
-		t := c.index.tableOf(hash)
-		read ^= t.at(t.home(hash)).ref
+		read ^= c.index.tableOf(hash).touch(hash)
 	}
 	c.read = read
 

@@ -95,7 +95,8 @@ func (t *table) find(e entry) uint32 {
 // lineLen is how many entries a line of the processor's cache holds.
 const lineLen = 64 / 8
 
-// touch reads what a removal of hash will read, as far as it is likely to go.
+// touch reads what adding or removing hash will read, as far as it is likely to
+// go.
 func (t *table) touch(hash uint32) ref {
 	i := t.home(hash)
 	j := min(i+lineLen, t.size-1)
