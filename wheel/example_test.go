@@ -30,5 +30,8 @@ func ExampleNew() {
 	fmt.Println("expired:", <-fired)
 	fmt.Println("left:", w.Len())
 	// Output:
-	// paid in time: true expired: order-1 expired: order-2 left: 0
+	// paid in time: true
+	// expired: order-1
+	// expired: order-2
+	// left: 0
 }
