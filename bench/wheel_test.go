@@ -73,6 +73,10 @@ func (f *filled) due() int64 { return nowMS() + aheadMS + f.rnd.Int64N(spreadMS)
 func (f *filled) run(b *testing.B, op string) {
 	b.ReportAllocs()
 	due := make([]int64, batchLen)
+	for i := range due { // one batch more, once: what grows with it has grown
+		f.wheel.Schedule(f.ids[len(f.ids)-batchLen+i], f.due())
+	}
+	f.restore("schedule", f.ids[len(f.ids)-batchLen:], due)
 	ids := f.pick(op, due)
 	i := 0
 	b.ResetTimer()

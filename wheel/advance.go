@@ -79,7 +79,7 @@ func (c *core) drain(out []Due, left int) ([]Due, int) {
 	}
 	for _, e := range picked {
 		t := c.index.tableOf(e.hash)
-		c.index.remove(t, t.find(e.hash, e.ref))
+		c.index.remove(t, t.find(e))
 		c.slab.give(e.ref)
 	}
 	c.picked = picked

@@ -7,8 +7,9 @@ package wheel
 // batch needs, then it changes them.
 //
 // Scheduling answers nothing, so all of it can be put off. A cancel must answer
-// at once, but taking the node out of its list can be put off. Whatever looks
-// at the lists calls settle first.
+// at once: it marks its entry of the index as dead. Emptying the entry, and
+// taking the node out of its list, can be put off. Whatever looks at the lists
+// calls settle first.
 const backlogLen = 64
 
 // arrival is one Schedule that has been put off.
@@ -40,8 +41,7 @@ func (c *core) arrive() {
 	var read ref
 	for i := range c.arriving {
 		hash := c.arriving[i].hash
-		t := c.index.tableOf(hash)
-		read ^= t.at(t.home(hash)).ref
+		read ^= c.index.tableOf(hash).touch(hash)
 	}
 	c.read = read
 
@@ -67,8 +67,8 @@ func (c *core) admit(a *arrival) {
 	c.link(r, n)
 }
 
-// remove takes node r, which is out of the index, out of its list and out of
-// use, soon.
+// remove takes node r, to which no live entry leads any more, out of its list
+// and out of use, soon.
 func (c *core) remove(r ref) {
 	c.leaving = append(c.leaving, r)
 	if len(c.leaving) == backlogLen {
@@ -76,7 +76,8 @@ func (c *core) remove(r ref) {
 	}
 }
 
-// leave takes what is leaving out of its lists and out of use.
+// leave takes what is leaving out of its lists and out of use, and empties the
+// dead entries.
 func (c *core) leave() {
 	var read ref
 	for _, r := range c.leaving {
@@ -88,6 +89,9 @@ func (c *core) leave() {
 			read ^= c.slab.at(n.prev).next
 		}
 	}
+	for _, hash := range c.vacated {
+		read ^= c.index.tableOf(hash).touch(hash)
+	}
 	c.read = read
 
 	for _, r := range c.leaving {
@@ -95,4 +99,9 @@ func (c *core) leave() {
 		c.slab.give(r)
 	}
 	c.leaving = c.leaving[:0]
+	for _, hash := range c.vacated {
+		t := c.index.tableOf(hash)
+		c.index.remove(t, t.find(entry{hash, dead}))
+	}
+	c.vacated = c.vacated[:0]
 }

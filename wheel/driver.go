@@ -135,8 +135,8 @@ func (d *driver) sleep(timer *time.Timer, nowMS int64) {
 }
 
 // fallAsleep says until when the driver will sleep, unless something sooner has
-// been armed: what is armed before the store cannot wake the driver, so it looks
-// once more; what is armed after it does.
+// been armed: what is armed before the store cannot wake the driver, so it
+// looks once more; what is armed after it does.
 func (d *driver) fallAsleep(untilMS int64) bool {
 	d.wakeAtMS.Store(untilMS)
 	return d.nextLook() >= untilMS

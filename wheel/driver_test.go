@@ -192,7 +192,8 @@ func TestWhatIsArmedWhileTheDriverFallsAsleepIsSeen(t *testing.T) {
 	require.Len(t, d.wake, 1)
 }
 
-// The same with all in motion: when nothing is armed, a lost wake-up is for good.
+// The same with all in motion: when nothing is armed, a lost wake-up is for
+// good.
 func TestNoWakeUpIsLost(t *testing.T) {
 	t.Parallel()
 	w := New(func() int64 { return 1 })

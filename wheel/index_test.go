@@ -24,7 +24,7 @@ func (m *indexModel) add(r ref) {
 
 func (m *indexModel) remove(r ref) {
 	t := m.index.tableOf(m.hash(r))
-	m.index.remove(t, t.find(m.hash(r), r))
+	m.index.remove(t, t.find(entry{m.hash(r), r}))
 	delete(m.want, r)
 }
 
@@ -33,7 +33,7 @@ func (m *indexModel) check(t *testing.T) {
 	require.NoError(t, m.index.audit(len(m.want)))
 	for r := range m.want {
 		tab := m.index.tableOf(m.hash(r))
-		require.Equal(t, r, tab.at(tab.find(m.hash(r), r)).ref)
+		require.Equal(t, r, tab.at(tab.find(entry{m.hash(r), r})).ref)
 	}
 }
 

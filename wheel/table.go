@@ -3,8 +3,10 @@ package wheel
 // entry is one place of a table: the node and the hash of its id.
 type entry struct {
 	hash uint32
-	ref  ref // none: empty
+	ref  ref // none: empty; dead: a place that is still to be emptied
 }
+
+const dead = unused
 
 const (
 	pageBits = 11
@@ -81,13 +83,25 @@ func (t *table) add(e entry) {
 	t.put(i, e)
 }
 
-// find is the place of node r, which is in the table.
-func (t *table) find(hash uint32, r ref) uint32 {
-	i := t.home(hash)
-	for t.at(i).ref != r {
+// find is the place of e, which is in the table.
+func (t *table) find(e entry) uint32 {
+	i := t.home(e.hash)
+	for t.at(i) != e {
 		i = t.after(i)
 	}
 	return i
+}
+
+// lineLen is how many entries a line of the processor's cache holds.
+const lineLen = 64 / 8
+
+// touch reads what adding or removing hash will read, as far as it is likely to
+// go.
+func (t *table) touch(hash uint32) ref {
+	i := t.home(hash)
+	j := min(i+lineLen, t.size-1)
+	k := min(i+2*lineLen, t.size-1)
+	return t.at(i).ref ^ t.at(j).ref ^ t.at(k).ref
 }
 
 // remove empties place i. What stands behind it moves up, unless that would put

@@ -79,6 +79,6 @@ func (c *core) move(from ref) {
 	}
 	hash := uint32(hashOf(c.seed, n.id))
 	t := c.index.tableOf(hash)
-	t.set(t.find(hash, from), entry{hash, to})
+	t.set(t.find(entry{hash, from}), entry{hash, to})
 	c.slab.give(from)
 }
