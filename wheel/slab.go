@@ -156,13 +156,13 @@ func (s *slab) noneHeld(w int) bool {
 }
 
 // sparse tells whether nodes are to be moved out of the topmost chunk: from
-// when the chunks are less than 7/8 full until the topmost can be done without
-// only if the others are more than 15/16 full. So a number that swings by an
-// eighth causes no work, and after a storm little stays.
+// when more than a tenth of the nodes held are unused until only a thirtieth
+// is. So a number that swings a little causes no work, and after a storm little
+// stays.
 func (s *slab) sparse() bool {
-	least := chunkLen * 7 / 8
+	least := chunkLen * 9 / 10
 	if s.trimming {
-		least = chunkLen * 15 / 16
+		least = chunkLen * 29 / 30
 	}
 	s.trimming = s.live < (s.held-1)*least
 	return s.trimming
