@@ -93,44 +93,41 @@ func (s *fakeStore) Claim(ctx context.Context, token string, ids []string, lease
 }
 
 func (s *fakeStore) Ack(ctx context.Context, leases []persist.Lease) ([]persist.Settlement, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.settleErr != nil {
-		if err := s.settleErr(); err != nil {
-			return nil, err
-		}
-	}
-	var answers []persist.Settlement
-	for _, l := range leases {
-		a := persist.Settlement{ID: l.ID}
-		if c := s.running[l.ID]; c != nil && c.token == l.Token {
-			delete(s.running, l.ID)
-			a.State = persist.Settled
-		}
-		answers = append(answers, a)
-	}
-	return answers, nil
+	return settle(s, leases, func(l persist.Lease) (persist.Lease, persist.Settlement) {
+		return l, persist.Settlement{ID: l.ID, State: persist.Settled}
+	})
 }
 
 func (s *fakeStore) Retry(ctx context.Context, retries []persist.Retry) ([]persist.Settlement, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.settleErr != nil {
-		if err := s.settleErr(); err != nil {
-			return nil, err
-		}
-	}
-	var answers []persist.Settlement
-	for _, r := range retries {
-		a := persist.Settlement{ID: r.ID}
+	return settle(s, retries, func(r persist.Retry) (persist.Lease, persist.Settlement) {
 		if c := s.running[r.ID]; c != nil && c.token == r.Token {
-			delete(s.running, r.ID)
 			s.due[r.ID] = r.DueMS
 			s.lost[r.ID] = s.lost[r.ID] || r.Abandoned
 			if r.Uncounted {
 				s.attempt[r.ID]--
 			}
-			a.State, a.DueMS = persist.Scheduled, r.DueMS
+		}
+		return r.Lease, persist.Settlement{ID: r.ID, State: persist.Scheduled, DueMS: r.DueMS}
+	})
+}
+
+// settle ends the leases of a batch that are current, with the answer that op
+// gives, and refuses the others.
+func settle[T any](s *fakeStore, batch []T, op func(T) (persist.Lease, persist.Settlement)) ([]persist.Settlement, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.settleErr != nil {
+		if err := s.settleErr(); err != nil {
+			return nil, err
+		}
+	}
+	var answers []persist.Settlement
+	for _, one := range batch {
+		lease, a := op(one)
+		if c := s.running[lease.ID]; c != nil && c.token == lease.Token {
+			delete(s.running, lease.ID)
+		} else {
+			a = persist.Settlement{ID: lease.ID}
 		}
 		answers = append(answers, a)
 	}

@@ -1,0 +1,100 @@
+package orderwheel_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/orderwheel/orderwheel"
+	"github.com/orderwheel/orderwheel/executor"
+	"github.com/orderwheel/orderwheel/internal/redistest"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
+		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"))
+}
+
+// hang bounds what must happen but has no speed to keep.
+const hang = 20 * time.Second
+
+// onBoth runs a test on miniredis and on a real redis-server.
+func onBoth(t *testing.T, test func(t *testing.T, rdb *redis.Client)) {
+	t.Run("miniredis", func(t *testing.T) { t.Parallel(); test(t, redistest.Mini(t)) })
+	t.Run("redis", func(t *testing.T) { t.Parallel(); test(t, redistest.Start(t).Client(t)) })
+}
+
+// runs records what a handler was called for.
+type runs struct {
+	mu    sync.Mutex
+	tasks []executor.Task
+	late  []time.Duration // process's clock at entry, less the due time
+}
+
+func (r *runs) handle(_ context.Context, t executor.Task) error {
+	now := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tasks = append(r.tasks, t)
+	r.late = append(r.late, now.Sub(t.Due))
+	return nil
+}
+
+func (r *runs) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.tasks)
+}
+
+// byID is how often each id ran.
+func (r *runs) byID() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := make(map[string]int)
+	for _, t := range r.tasks {
+		m[t.ID]++
+	}
+	return m
+}
+
+func (r *runs) wait(t *testing.T, n int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return r.count() >= n }, hang, time.Millisecond)
+}
+
+// start makes an engine and starts it. It is stopped at the end of the test.
+func start(t *testing.T, rdb redis.UniversalClient, h executor.Handler, change ...func(*orderwheel.Config)) *orderwheel.Engine {
+	t.Helper()
+	cfg := orderwheel.Config{Redis: rdb, Handler: h}
+	for _, f := range change {
+		f(&cfg)
+	}
+	eng, err := orderwheel.New(cfg)
+	require.NoError(t, err)
+	require.NoError(t, eng.Start(t.Context()))
+	t.Cleanup(func() { stop(t, eng) })
+	return eng
+}
+
+func stop(t *testing.T, eng *orderwheel.Engine) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), hang)
+	defer cancel()
+	require.NoError(t, eng.Stop(ctx))
+}
+
+// empty checks that no key of ours holds anything.
+func empty(t *testing.T, rdb *redis.Client) {
+	t.Helper()
+	var keys []string
+	require.Eventually(t, func() bool {
+		keys = rdb.Keys(context.Background(), "{*}*").Val()
+		return len(keys) == 0
+	}, hang, 5*time.Millisecond, "keys left: %v", keys)
+}
