@@ -77,11 +77,17 @@ func (c *core) drain(out []Due, left int) ([]Due, int) {
 	for i := range picked {
 		picked[i].hash = uint32(hashOf(c.seed, ids[i].ID))
 	}
+	var read ref
+	for _, e := range picked {
+		read ^= c.index.tableOf(e.hash).touch(e.hash)
+	}
+	c.read = read
 	for _, e := range picked {
 		t := c.index.tableOf(e.hash)
-		c.index.remove(t, t.find(e))
+		t.remove(t.find(e))
 		c.slab.give(e.ref)
 	}
+	c.index.tidy(len(picked))
 	c.picked = picked
 	return out, left
 }

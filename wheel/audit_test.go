@@ -1,6 +1,9 @@
 package wheel
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // audit checks every invariant of the core, as core.go states them.
 func (c *core) audit() error {
@@ -113,24 +116,29 @@ func btoi(b bool) int {
 }
 
 func (x *index) audit(live int) error {
-	count := func(t *table) (n uint32) {
+	count := func(name string, t *table) error {
+		var live, gone uint32
 		for _, p := range t.pages {
 			if p == nil {
 				continue
 			}
 			for _, e := range p {
-				if e.ref != none {
-					n++
+				switch e.ref {
+				case none:
+				case dead:
+					gone++
+				default:
+					live++
 				}
 			}
 		}
-		return n
+		if live != t.live || gone != t.dead {
+			return fmt.Errorf("%s has %d entries and %d dead ones, says %d and %d", name, live, gone, t.live, t.dead)
+		}
+		return nil
 	}
-	if got := count(&x.cur); got != x.cur.live {
-		return fmt.Errorf("cur has %d entries, says %d", got, x.cur.live)
-	}
-	if got := count(&x.next); got != x.next.live {
-		return fmt.Errorf("next has %d entries, says %d", got, x.next.live)
+	if err := errors.Join(count("cur", &x.cur), count("next", &x.next)); err != nil {
+		return err
 	}
 	if got := int(x.cur.live + x.next.live); got != live {
 		return fmt.Errorf("the index has %d entries, want %d", got, live)

@@ -7,9 +7,8 @@ package wheel
 // batch needs, then it changes them.
 //
 // Scheduling answers nothing, so all of it can be put off. A cancel must answer
-// at once: it marks its entry of the index as dead. Emptying the entry, and
-// taking the node out of its list, can be put off. Whatever looks at the lists
-// calls settle first.
+// at once, but taking the node out of its list can be put off. Whatever looks
+// at the lists calls settle first.
 const backlogLen = 64
 
 // arrival is one Schedule that has been put off.
@@ -67,8 +66,8 @@ func (c *core) admit(a *arrival) {
 	c.link(r, n)
 }
 
-// remove takes node r, to which no live entry leads any more, out of its list
-// and out of use, soon.
+// remove takes node r, to which no entry leads any more, out of its list and
+// out of use, soon.
 func (c *core) remove(r ref) {
 	c.leaving = append(c.leaving, r)
 	if len(c.leaving) == backlogLen {
@@ -76,8 +75,7 @@ func (c *core) remove(r ref) {
 	}
 }
 
-// leave takes what is leaving out of its lists and out of use, and empties the
-// dead entries.
+// leave takes what is leaving out of its lists and out of use.
 func (c *core) leave() {
 	var read ref
 	for _, r := range c.leaving {
@@ -89,19 +87,12 @@ func (c *core) leave() {
 			read ^= c.slab.at(n.prev).next
 		}
 	}
-	for _, hash := range c.vacated {
-		read ^= c.index.tableOf(hash).touch(hash)
-	}
 	c.read = read
 
 	for _, r := range c.leaving {
 		c.unlink(r, c.slab.at(r))
 		c.slab.give(r)
 	}
+	c.index.tidy(len(c.leaving))
 	c.leaving = c.leaving[:0]
-	for _, hash := range c.vacated {
-		t := c.index.tableOf(hash)
-		c.index.remove(t, t.find(entry{hash, dead}))
-	}
-	c.vacated = c.vacated[:0]
 }

@@ -18,8 +18,6 @@ const never = math.MaxInt64
 //     from 1 to slotCount-1, so that no two rounds share a slot.
 //   - It is never below the level that place gives it.
 //   - It is in the index, once, unless it is in leaving.
-//   - Every entry of the index leads to a node in use, but for one dead entry
-//     for each hash in vacated.
 type core struct {
 	seed    maphash.Seed
 	elapsed int64          // all that was due at or before it has left, or is late
@@ -31,7 +29,6 @@ type core struct {
 
 	arriving []arrival // scheduled, not yet in the index: see backlog.go
 	leaving  []ref     // no longer armed, not yet out of their lists
-	vacated  []uint32  // hashes of the dead entries of the index
 
 	read   ref     // keeps the compiler from dropping reads that are made ahead of time
 	picked []entry // scratch of drain
@@ -44,7 +41,6 @@ func newCore(seed maphash.Seed, nowMS int64) core {
 		index:    newIndex(),
 		arriving: make([]arrival, 0, backlogLen),
 		leaving:  make([]ref, 0, backlogLen),
-		vacated:  make([]uint32, 0, backlogLen),
 	}
 }
 
@@ -71,8 +67,7 @@ func (c *core) cancel(hash uint32, id string) (bool, wakeup) {
 	if r == none {
 		return false, wakeup{never, never}
 	}
-	t.set(i, entry{hash, dead})
-	c.vacated = append(c.vacated, hash)
+	t.remove(i)
 	c.remove(r)
 	return true, c.tidyUp()
 }
@@ -81,12 +76,19 @@ func (c *core) cancel(hash uint32, id string) (bool, wakeup) {
 // put it.
 func (c *core) find(hash uint32, id string) (t *table, i uint32, r ref) {
 	t = c.index.tableOf(hash)
+	free, some := uint32(0), false
 	for i = t.home(hash); ; i = t.after(i) {
-		e := t.at(i)
-		if e.ref == none {
+		switch e := t.at(i); {
+		case e.ref == none:
+			if some {
+				i = free
+			}
 			return t, i, none
-		}
-		if e.hash == hash && e.ref != dead && c.slab.at(e.ref).id == id {
+		case e.ref == dead:
+			if !some {
+				free, some = i, true
+			}
+		case e.hash == hash && c.slab.at(e.ref).id == id:
 			return t, i, e.ref
 		}
 	}

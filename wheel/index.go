@@ -3,10 +3,12 @@ package wheel
 // The index is made larger when it is more than 0.8 full, to 0.64, and smaller
 // when it is less than 0.55 full, to 0.73. The operations themselves resize it,
 // a few places at a time: size/sweepStep of them end a resize, and more must
-// pass before the next is due.
+// pass before the next is due. While it is not resized, they go round it and
+// bury what is dead, so that at most one place in buryStep is.
 const (
 	minSize   = pageLen
 	sweepStep = 16
+	buryStep  = 8
 )
 
 // index finds the node of an id by the hash of the id.
@@ -21,6 +23,8 @@ const (
 type index struct {
 	cur, next         table
 	start, pos, swept uint32
+
+	burial uint32 // the place of cur where the search for dead entries goes on
 }
 
 func newIndex() index { return index{cur: newTable(minSize)} }
@@ -41,26 +45,41 @@ func (x *index) prepare() {
 	switch {
 	case x.resizing():
 		x.sweep()
-	case uint64(x.cur.live+1)*100 > uint64(x.cur.size)*80:
-		x.resize(x.cur.size + x.cur.size/4)
+	case uint64(x.cur.live+x.cur.dead+1)*100 > uint64(x.cur.size)*80:
+		x.resize(max(minSize, x.cur.live+x.cur.live*9/16))
 	}
 }
 
-// remove empties place i of t.
-func (x *index) remove(t *table, i uint32) {
-	t.remove(i)
-	switch {
-	case x.resizing():
+// tidy is called after n removals. It takes a resize further, or the burial of
+// what is dead.
+func (x *index) tidy(n int) {
+	for ; n > 0 && x.resizing(); n-- {
 		x.sweep()
-	case x.cur.size > minSize && uint64(x.cur.live)*100 < uint64(x.cur.size)*55:
+	}
+	x.bury(n * buryStep)
+	if !x.resizing() && x.cur.size > minSize && uint64(x.cur.live)*100 < uint64(x.cur.size)*55 {
 		x.resize(max(minSize, x.cur.live+x.cur.live*3/8))
+	}
+}
+
+// bury looks at the next few places of cur and empties those that are dead.
+func (x *index) bury(places int) {
+	if x.resizing() {
+		return
+	}
+	for ; places > 0 && x.cur.dead > 0; places-- {
+		if x.cur.at(x.burial).ref == dead {
+			x.cur.bury(x.burial)
+		} else {
+			x.burial = x.cur.after(x.burial)
+		}
 	}
 }
 
 // resize begins to move all entries into a table of another size.
 func (x *index) resize(size uint32) {
 	x.next = newTable(size)
-	x.start, x.swept = 0, 0
+	x.start, x.swept, x.burial = 0, 0, 0
 	for x.cur.at(x.start).ref != none {
 		x.start++
 	}
@@ -76,7 +95,12 @@ func (x *index) sweep() {
 		if e.ref == none && n >= sweepStep {
 			return
 		}
-		if e.ref != none {
+		switch e.ref {
+		case none:
+		case dead:
+			x.cur.set(x.pos, entry{})
+			x.cur.dead--
+		default:
 			x.next.add(e)
 			x.cur.set(x.pos, entry{})
 			x.cur.live--

@@ -24,7 +24,8 @@ func (m *indexModel) add(r ref) {
 
 func (m *indexModel) remove(r ref) {
 	t := m.index.tableOf(m.hash(r))
-	m.index.remove(t, t.find(entry{m.hash(r), r}))
+	t.remove(t.find(entry{m.hash(r), r}))
+	m.index.tidy(1)
 	delete(m.want, r)
 }
 

@@ -3,7 +3,7 @@ package wheel
 // entry is one place of a table: the node and the hash of its id.
 type entry struct {
 	hash uint32
-	ref  ref // none: empty; dead: a place that is still to be emptied
+	ref  ref // none: empty; dead: removed, the place is still to be emptied
 }
 
 const dead = unused
@@ -25,7 +25,8 @@ type page [pageLen]entry
 type table struct {
 	pages []*page
 	size  uint32 // places
-	live  uint32 // entries
+	live  uint32 // entries that lead to a node
+	dead  uint32 // entries that have been removed
 }
 
 func newTable(size uint32) table {
@@ -68,19 +69,30 @@ func (t *table) set(i uint32, e entry) {
 	p[i&pageMask] = e
 }
 
-// put fills place i, which was empty.
+// put fills place i, which holds no live entry.
 func (t *table) put(i uint32, e entry) {
+	if t.at(i).ref == dead {
+		t.dead--
+	}
 	t.set(i, e)
 	t.live++
 }
 
-// add puts e into the first empty place from its home on.
+// add puts e, which is not in the table, into the first place from its home on
+// that holds no live entry.
 func (t *table) add(e entry) {
 	i := t.home(e.hash)
-	for t.at(i).ref != none {
+	for r := t.at(i).ref; r != none && r != dead; r = t.at(i).ref {
 		i = t.after(i)
 	}
 	t.put(i, e)
+}
+
+// remove marks the entry at place i as dead: searches go on behind it.
+func (t *table) remove(i uint32) {
+	t.set(i, entry{t.at(i).hash, dead})
+	t.live--
+	t.dead++
 }
 
 // find is the place of e, which is in the table.
@@ -104,11 +116,11 @@ func (t *table) touch(hash uint32) ref {
 	return t.at(i).ref ^ t.at(j).ref ^ t.at(k).ref
 }
 
-// remove empties place i. What stands behind it moves up, unless that would put
-// it before its home: then every search still ends at an empty place, and no
-// tombstone is left.
-func (t *table) remove(i uint32) {
-	t.live--
+// bury empties place i, which holds a dead entry. What stands behind it moves
+// up, dead or not, unless that would put it before its home: so every search
+// still finds what it would have found.
+func (t *table) bury(i uint32) {
+	t.dead--
 	for j := t.after(i); ; j = t.after(j) {
 		e := t.at(j)
 		if e.ref == none {
