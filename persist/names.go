@@ -7,11 +7,15 @@ func (o CancelOutcome) String() string {
 }
 
 func (s ClaimState) String() string {
-	return name(int(s), "gone", "claimed", "not yet", "busy")
+	return name(int(s), "gone", "claimed", "not yet", "busy", "buried")
 }
 
 func (s SettleState) String() string {
 	return name(int(s), "refused", "settled", "scheduled")
+}
+
+func (s Status) String() string {
+	return name(int(s), "gone", "due", "running", "dead")
 }
 
 func name(code int, names ...string) string {

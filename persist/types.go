@@ -4,9 +4,10 @@ import "time"
 
 // Limits of ids and due times, checked before anything is written.
 const (
-	MaxIDLen = 256             // bytes; an id has 1 to MaxIDLen bytes of any value
-	MaxDueMS = 253402300799999 // the last millisecond of year 9999
-	MaxBatch = 1000            // ids of one script call; longer batches are split
+	MaxIDLen     = 256             // bytes; an id has 1 to MaxIDLen bytes of any value
+	MaxDueMS     = 253402300799999 // the last millisecond of year 9999
+	MaxBatch     = 1000            // ids of one script call; longer batches are split
+	MaxReasonLen = 1024            // bytes of a burial's reason; longer ones are cut
 )
 
 // Due is one pending task: ID fires at DueMS, Unix milliseconds.
@@ -41,6 +42,7 @@ const (
 	Claimed                   // it is the caller's until the lease ends
 	NotYet                    // it is due later, by the store's clock
 	Busy                      // another claim holds it
+	Buried                    // it had its last attempt, and is dead now; it will not run
 )
 
 // Claim is the answer for one id.
@@ -111,4 +113,59 @@ type Page struct {
 type Sample struct {
 	Sent, Received time.Time
 	StoreUS        int64
+}
+
+// Burial ends a run for good: the task is dead, and comes back only when it is
+// requeued or scheduled again.
+type Burial struct {
+	Lease
+	Reason string // for the operator; cut to MaxReasonLen bytes
+}
+
+// Dead is one dead task.
+type Dead struct {
+	ID         string
+	BuriedMS   int64 // when, by the store's clock
+	FirstDueMS int64 // the due time of its first attempt
+	Attempt    int   // of the last run; 0: it never ran
+	Reason     string
+}
+
+// DeadPage is one read of the dead tasks.
+type DeadPage struct {
+	Dead []Dead // oldest burial first, then by id
+	Next Cursor // where the next read goes on: burial, then id
+	More bool   // whether there was more
+}
+
+// Status says where a task stands.
+type Status int
+
+// The places where a task can stand.
+const (
+	StatusGone Status = iota // nowhere: done, cancelled, discarded, or never was
+	StatusDue
+	StatusRunning
+	StatusDead
+)
+
+// Record is all that the store knows of one id.
+type Record struct {
+	ID     string
+	Status Status
+
+	DueMS      int64  // StatusDue: when
+	LeaseMS    int64  // StatusRunning: when its lease ends
+	FirstDueMS int64  // the due time of the first attempt; 0: it has not run yet
+	Attempt    int    // claims so far
+	Cancelled  bool   // StatusRunning: it will not be retried
+	Lost       bool   // the handler of an earlier claim may still be at work
+	Successor  int64  // StatusRunning: when it is due again afterwards; 0: it is not
+	BuriedMS   int64  // StatusDead: when
+	Reason     string // StatusDead: why
+}
+
+// Depth is how many tasks stand where.
+type Depth struct {
+	Due, Running, Dead int64
 }
