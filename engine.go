@@ -22,6 +22,9 @@ const (
 	// startedInVain is how long a Start that fails waits for the handlers it
 	// has begun.
 	startedInVain = time.Second
+	// storeCloses is how long Stop tries to remove what the store would forget by
+	// itself.
+	storeCloses = time.Second
 	// wheelStops is how long a wheel may take to stop.
 	wheelStops = time.Second
 )
@@ -201,6 +204,12 @@ func (e *Engine) stop(ctx context.Context) error {
 		return err
 	}
 	e.old = nil
+	closeCtx, cancel := context.WithTimeout(ctx, storeCloses)
+	defer cancel()
+	if err := e.store.Close(closeCtx); err != nil {
+		// What it would have removed Redis forgets within a day.
+		e.cfg.Logger.Warn("close_failed", slog.Any("error", err))
+	}
 	return nil
 }
 

@@ -82,7 +82,7 @@ func (e *Executor) claim(batch []*task) {
 		t := batch[i]
 		if c.State == persist.Claimed {
 			t.token, t.attempt, t.firstMS, t.nowMS = token, c.Attempt, c.FirstDueMS, claims.NowMS
-			t.lease = claims.Clock.Sent.Add(e.cfg.Lease)
+			t.lease = claims.Sent.Add(e.cfg.Lease)
 			e.submit(t)
 			continue
 		}

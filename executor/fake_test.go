@@ -61,7 +61,7 @@ func (s *fakeStore) Claim(ctx context.Context, token string, ids []string, lease
 		}
 	}
 	now := time.Now()
-	answer := persist.Claims{NowMS: now.UnixMilli(), Clock: persist.Sample{Sent: now, Received: now, StoreUS: now.UnixMicro()}}
+	answer := persist.Claims{NowMS: now.UnixMilli(), Sent: now, Clock: persist.Sample{Sent: now, Received: now, StoreUS: now.UnixMicro()}}
 	s.maxClaim = max(s.maxClaim, len(ids))
 	for _, id := range ids {
 		dueMS, isDue := s.due[id]

@@ -13,7 +13,13 @@ type answer struct {
 	value          any
 	sent, received time.Time
 	err            error
-	cut            bool // ctx ended first; err is nil and the command may still be at work
+	cut            bool // ctx ended first, and err is nil
+	ran            bool // there is no answer, but the command may have been executed, or may still be
+
+	// Of a flush.
+	clock    Sample
+	judgedMS int64     // the store's clock that judged it
+	first    time.Time // when it was sent for the first time
 }
 
 // once is a command that go-redis sends once and never again by itself: only this
@@ -26,17 +32,27 @@ func (once) NoRetry() bool { return true }
 // run runs a script, again and again while that can help, until ctx ends. The
 // error is a *callError.
 func (r *Redis) run(ctx context.Context, s *script, args ...any) (reply, error) {
-	resent := false // an earlier copy may have been applied
 	a, err := r.repeat(ctx, s.name, s.writes, func() answer {
-		again := resent // an attempt that is left alone reads it later
-		a := r.try(ctx, func() answer { return r.eval(ctx, s, again, args) })
-		resent = resent || a.cut || mayHaveRun(a.err)
-		return a
+		return r.try(ctx, func() answer { return r.eval(ctx, s, args) })
 	})
 	if err != nil {
 		return reply{}, err
 	}
 	return newReply(s, a)
+}
+
+// write sends w with the next flush of l, and again where Redis refused it, until
+// ctx ends. The error is a *callError.
+func (r *Redis) write(ctx context.Context, l *lane, w write) (reply, error) {
+	a, err := r.repeat(ctx, w.op, true, func() answer {
+		again := w
+		return l.do(ctx, &again)
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	text, _ := a.value.(words)
+	return reply{op: w.op, words: text, flush: a}, nil
 }
 
 // repeat calls attempt until it has an answer, a fatal error, or ctx has ended.
@@ -52,7 +68,7 @@ func (r *Redis) repeat(ctx context.Context, op string, writes bool, attempt func
 			return a, nil
 		}
 		fail.tries++
-		fail.unknown = fail.unknown || writes && (a.cut || mayHaveRun(a.err))
+		fail.unknown = fail.unknown || writes && a.ran
 		if a.cut {
 			fail.class = ErrRetryable
 			break
@@ -95,17 +111,14 @@ func (r *Redis) try(ctx context.Context, attempt func() answer) answer {
 	case a := <-done: // both at once: an answer is worth more
 		return a
 	default:
-		return answer{cut: true}
+		return answer{cut: true, ran: true}
 	}
 }
 
 // eval sends a script by its SHA, and whole where the server does not know it.
-func (r *Redis) eval(ctx context.Context, s *script, resent bool, args []any) answer {
+func (r *Redis) eval(ctx context.Context, s *script, args []any) answer {
 	full := make([]any, 0, 7+len(args))
-	full = append(full, "evalsha", s.sha, 3, r.keys.due, r.keys.running, r.keys.claims)
-	if s.tellResent {
-		full = append(full, flag(resent))
-	}
+	full = append(full, "evalsha", s.sha, 4, r.keys.due, r.keys.running, r.keys.claims, r.keys.sessions)
 	full = append(full, args...)
 	a := send(ctx, r.client, full)
 	if isNoScript(a.err) {
@@ -113,13 +126,6 @@ func (r *Redis) eval(ctx context.Context, s *script, resent bool, args []any) an
 		a = send(ctx, r.client, full)
 	}
 	return a
-}
-
-func flag(on bool) string {
-	if on {
-		return "1"
-	}
-	return "0"
 }
 
 // processor is what send needs of a client.
@@ -137,6 +143,7 @@ func send(ctx context.Context, client processor, args []any) answer {
 	if a.err == nil {
 		a.value, a.err = cmd.Result()
 	}
+	a.ran = mayHaveRun(a.err)
 	return a
 }
 

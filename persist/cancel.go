@@ -30,7 +30,7 @@ func (r *Redis) Cancel(ctx context.Context, ids []string) ([]CancelOutcome, erro
 	}
 	outcomes := make([]CancelOutcome, 0, len(ids))
 	for chunk := range slices.Chunk(ids, MaxBatch) {
-		rp, err := r.run(ctx, cancelScript, anys(chunk)...)
+		rp, err := r.write(ctx, r.user, write{op: "cancel", code: "x", ids: len(chunk), args: anys(chunk), values: 1})
 		if err != nil {
 			return outcomes, err
 		}

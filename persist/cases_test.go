@@ -112,7 +112,7 @@ func TestNoCommandCostsMoreBecauseMoreIsPending(t *testing.T) {
 	ctx := t.Context()
 	cheap := map[string]bool{ // O(1) or O(log n) for each id; HSCAN has a COUNT
 		"zadd": true, "zrem": true, "zmscore": true, "zcount": true,
-		"hset": true, "hdel": true, "hmget": true, "hscan": true, "time": true,
+		"hset": true, "hget": true, "hdel": true, "hmget": true, "hscan": true, "time": true,
 		"zrange": true, "zrangebyscore": true, // by index and with LIMIT, see below
 		"eval": true, "evalsha": true,
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -43,12 +44,16 @@ func (r *Redis) Check(ctx context.Context) (warnings []string, err error) {
 	return append(warnings, w...), err
 }
 
+// sessionUnused is how long a session is kept that nobody uses: far longer than any
+// network holds back a copy of a write.
+const sessionUnused = 24 * time.Hour
+
 // probe runs the commands that the scripts need. It does not wait for a server that
 // refuses writes: what is stored can be worked off meanwhile.
 func (r *Redis) probe(ctx context.Context) (warnings []string, err error) {
 	refused := error(nil)
 	_, err = r.repeat(ctx, probeScript.name, false, func() answer {
-		a := r.try(ctx, func() answer { return r.eval(ctx, probeScript, false, nil) })
+		a := r.try(ctx, func() answer { return r.eval(ctx, probeScript, []any{sessionUnused.Milliseconds()}) })
 		if a.err != nil && classify(a.err, r.isCluster()) == degraded {
 			refused = a.err
 			return answer{}

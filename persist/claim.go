@@ -17,9 +17,8 @@ var tokenRE = regexp.MustCompile(`^([!-,.-~]|[!-~]{2,64})$`)
 // its token settles them. The token (1 to 64 visible ASCII characters, not a single
 // -) must be new for every claim, never one per instance.
 //
-// A claim whose answer was lost may be repeated with the same token and ids: what
-// it already holds is Claimed again, as the same attempt, with a new lease. A copy
-// that Redis executes after that does the same once more.
+// A claim that ended in ErrUnknownOutcome may be made again with the same token and
+// ids: what it already holds is Claimed again, as the same attempt, with a new lease.
 //
 // ErrInvalid is returned for a bad token or lease. With an error the answers of
 // the chunks (of MaxBatch) before it are returned, and ids beyond them may be
@@ -32,11 +31,10 @@ func (r *Redis) Claim(ctx context.Context, token string, ids []string, lease tim
 	claims := Claims{Claims: make([]Claim, 0, len(ids))}
 	for chunk := range slices.Chunk(ids, MaxBatch) {
 		args := append([]any{token, leaseMS}, anys(chunk)...)
-		rp, err := r.run(ctx, claimScript, args...)
+		rp, err := r.write(ctx, r.work, write{op: "claim", code: "c", ids: len(chunk), args: args, values: 4})
 		if err != nil {
 			return claims, err
 		}
-		sample := rp.sample()
 		answered := len(claims.Claims)
 		for _, id := range chunk {
 			claims.Claims = append(claims.Claims, rp.claim(id))
@@ -45,7 +43,10 @@ func (r *Redis) Claim(ctx context.Context, token string, ids []string, lease tim
 			claims.Claims = claims.Claims[:answered]
 			return claims, err
 		}
-		claims.Clock, claims.NowMS = sample, sample.StoreUS/1000
+		claims.Clock, claims.NowMS = rp.flush.clock, rp.flush.judgedMS
+		if claims.Sent.IsZero() {
+			claims.Sent = rp.flush.first
+		}
 	}
 	return claims, nil
 }

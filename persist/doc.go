@@ -12,6 +12,7 @@
 //   - What Cancel answered Cancelled will not run, unless it is scheduled again.
 //   - Each call is atomic for each chunk of MaxBatch ids, and an id that stands in a
 //     batch twice is treated as if asked one after the other.
+//   - A write is executed once, however often the network made this store send it.
 //
 // # States
 //
@@ -56,11 +57,12 @@
 //	{orderwheel:0}:due      ZSet: id, score = due, Unix milliseconds
 //	{orderwheel:0}:running  ZSet: id, score = end of the lease, Unix milliseconds
 //	{orderwheel:0}:claims   hash: id -> token attempt flags first-due successor
+//	{orderwheel:0}:sessions hash: session -> number and answer of its last flush
 //
 // claims has the ids that are running or being retried, so a task that is due for
 // the first time costs one ZSet entry and nothing else. - stands for what is not
 // there; flags are c (cancelled) and l (lost). No key has a TTL, and none is left when no
-// task is. An operator asks:
+// task is and every store has been closed. An operator asks:
 //
 //	redis-cli ZCARD   '{orderwheel:0}:due'                         how many are pending
 //	redis-cli ZSCORE  '{orderwheel:0}:due' ORDER                   when is it due
@@ -76,29 +78,42 @@
 // takes scores as whole, too: a page that ends within a broken millisecond may leave
 // out others of it until the next pass.)
 //
-// # When answers are lost
+// # Group commit
 //
-// A call is repeated, with growing waits, until it is answered or its ctx ends; go-redis
-// itself repeats none of our commands. So a copy of a call may have been
-// applied already, or may be applied late. What a repeated call then answers:
+// Schedule and Cancel of all callers share one lane, Claim, Ack and Retry another. A lane
+// sends one flush at a time: a script call with up to MaxBatch ids of as many calls as came
+// meanwhile, in the order in which they came. Nothing waits on a timer: a call that finds
+// its lane idle is sent at once. What waits is bounded; who comes with more waits for room
+// until its ctx ends. A call whose ctx ends while it waits was not sent.
 //
-//	Schedule  the same: the last one wins
-//	Cancel    the same, but NotFound for what the lost copy cancelled
-//	Claim     the same claim: token and ids are the same
-//	Ack       Settled or Scheduled, as the lost copy; Refused only if a
-//	          successor of it runs already
-//	Retry     likewise; Scheduled where it stands
-//	Reap      what the lost copy took back stands in due, and the sweep finds it
+// An error reply means that nothing of the flush was executed. Each of its calls then
+// waits a little and comes again, until its ctx ends. A Redis that is out of memory refuses
+// a flush for the schedules in it; the rest is sent again at once without them.
 //
-// When ctx ends first, the error wraps ErrUnknownOutcome. Each call may then be made
-// again, and answers as above but for Ack and Retry: made anew they do not know of
-// the lost copy, and Refused may mean that it was applied.
+// # Sessions
 //
-// Not covered: a copy that Redis executes after later calls. (The connection hung, the
-// call was repeated on another, and went on.) A late Schedule brings back a task that
-// was cancelled or done, whose handler then finds nothing to do; a late Cancel
-// removes one scheduled again; a late Claim holds a task until its lease ends. It takes a
-// network that delivers after the timeout of the client.
+// A connection that breaks leaves open whether Redis has executed a flush, and a copy that
+// hangs somewhere may still be executed, even after later flushes. So each lane has a
+// session, numbers its flushes, and has only one on its way:
+//
+//	  number    what the script does
+//	  higher    applies the flush, and keeps number and answer in sessions
+//	  the same  answers what it answered, and changes nothing
+//	  lower     refuses it: it is a copy that comes late
+//
+// A flush without an answer is sent again under its number, until it is answered or none
+// of its callers waits any more. In the latter case each of them got ErrUnknownOutcome, and the
+// lane sends an empty flush at once: when that is answered, or any later one is, nothing of
+// the lost one will be executed any more. Until then it may.
+//
+// After ErrUnknownOutcome the call can be made again. Schedule: the last one wins.
+// Cancel: NotFound may stand for what the lost call cancelled. Claim: what it holds is
+// Claimed again. Ack and Retry: Refused may mean that the lost call was applied.
+//
+// Not covered: a copy of a write of a process that has died, arriving after the writes of
+// another; a Redis that has lost its sessions (it was wiped, or a failover lost the last
+// writes) and executes a copy again. Reap has no session: what a lost copy took back stands
+// in due, and the sweep finds it.
 //
 // # When something crashes
 //
@@ -115,7 +130,8 @@
 //
 // # A call that hangs
 //
-// Every call returns when its ctx ends. go-redis does not always notice: it needs
+// Every call returns when its ctx ends; a flush goes on without it while others wait for the
+// same one. go-redis does not always notice the end of a ctx: it needs
 // ContextTimeoutEnabled to heed a deadline while it waits for a reply, and never
 // notices a cancellation there. So an attempt with a ctx that can end runs in a goroutine,
 // and if ctx ends first that goroutine is left alone until the client's ReadTimeout

@@ -14,10 +14,12 @@ type keys struct {
 	due     string // ZSet: id, score = due ms
 	running string // ZSet: id, score = end of the lease in ms
 	claims  string // hash: id -> record
+
+	sessions string // hash: session -> number and answer of its last flush
 }
 
 // shardKeys returns the keys of the only shard there is so far.
 func shardKeys(namespace string) keys {
 	tag := "{" + namespace + ":0}"
-	return keys{due: tag + ":due", running: tag + ":running", claims: tag + ":claims"}
+	return keys{due: tag + ":due", running: tag + ":running", claims: tag + ":claims", sessions: tag + ":sessions"}
 }

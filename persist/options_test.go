@@ -53,6 +53,8 @@ func TestNamespacesKeepTasksApart(t *testing.T) {
 	got, err := two.Cancel(t.Context(), []string{"x"})
 	require.NoError(t, err)
 	require.Equal(t, persist.NotFound, got[0])
+	require.NoError(t, one.Close(t.Context()))
+	require.NoError(t, two.Close(t.Context()))
 	require.Equal(t, []string{"{one:0}:due"}, c.Keys(t.Context(), "*").Val())
 }
 

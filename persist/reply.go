@@ -3,16 +3,19 @@ package persist
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
-// reply reads the flat array that a script returns, front to back. The first
-// fault sticks; done reports it.
+// reply reads what a script returns, front to back: a flat array, or the words of
+// a flush. The first fault sticks; done reports it.
 type reply struct {
 	op             string
 	rest           []any
+	words          words
 	err            error
 	sent, received time.Time
+	flush          answer // that words are a part of
 }
 
 func newReply(s *script, a answer) (reply, error) {
@@ -33,10 +36,15 @@ func (r *reply) fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = &callError{op: r.op, class: ErrFatal, last: fmt.Errorf("%w: "+format, append([]any{errBadReply}, args...)...)}
 	}
-	r.rest = nil
+	r.rest, r.words = nil, ""
 }
 
 func (r *reply) next() any {
+	if r.words != "" {
+		word, rest, _ := strings.Cut(string(r.words), " ")
+		r.words = words(rest)
+		return word
+	}
 	if len(r.rest) == 0 {
 		r.fail("it is too short")
 		return nil
@@ -90,6 +98,9 @@ func (r *reply) dues() []Due {
 
 // done returns the first fault, or one for what nobody read.
 func (r *reply) done() error {
+	if r.words != "" {
+		r.fail("%q is too much", r.words)
+	}
 	if len(r.rest) > 0 {
 		r.fail("%d values are too many", len(r.rest))
 	}

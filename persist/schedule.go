@@ -24,9 +24,8 @@ func (r *Redis) Schedule(ctx context.Context, dues []Due) error {
 		for _, d := range chunk {
 			args = append(args, d.ID, d.DueMS)
 		}
-		rp, err := r.run(ctx, scheduleScript, args...)
+		rp, err := r.write(ctx, r.user, write{op: "schedule", code: "s", ids: len(chunk), args: args, newWork: true})
 		if err == nil {
-			rp.int()
 			err = rp.done()
 		}
 		if err != nil && written > 0 {

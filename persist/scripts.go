@@ -15,8 +15,6 @@ type script struct {
 
 	// writes: a call whose answer is lost may have changed something.
 	writes bool
-	// tellResent: ARGV[1] says whether an earlier copy may have been applied.
-	tellResent bool
 }
 
 var (
@@ -27,16 +25,8 @@ var (
 	//go:embed lua/transitions.lua
 	transitionsLua string
 
-	//go:embed lua/schedule.lua
-	scheduleLua string
-	//go:embed lua/cancel.lua
-	cancelLua string
-	//go:embed lua/claim.lua
-	claimLua string
-	//go:embed lua/ack.lua
-	ackLua string
-	//go:embed lua/retry.lua
-	retryLua string
+	//go:embed lua/flush.lua
+	flushLua string
 	//go:embed lua/reap.lua
 	reapLua string
 
@@ -50,15 +40,11 @@ var (
 
 // The scripts. They are values that nobody changes.
 var (
-	scheduleScript = writer("schedule", scheduleLua)
-	cancelScript   = writer("cancel", cancelLua)
-	claimScript    = writer("claim", claimLua)
-	ackScript      = settler("ack", ackLua)
-	retryScript    = settler("retry", retryLua)
-	reapScript     = writer("reap", reapLua)
-	windowScript   = newScript("window", commonLua, windowLua)
-	nowScript      = newScript("now", commonLua, nowLua)
-	probeScript    = newScript("check", commonLua, probeLua)
+	flushScript  = writer("flush", flushLua)
+	reapScript   = writer("reap", reapLua)
+	windowScript = newScript("window", commonLua, windowLua)
+	nowScript    = newScript("now", commonLua, nowLua)
+	probeScript  = newScript("check", commonLua, probeLua)
 )
 
 func newScript(name string, parts ...string) *script {
@@ -70,11 +56,5 @@ func newScript(name string, parts ...string) *script {
 func writer(name, lua string) *script {
 	s := newScript(name, commonLua, stateLua, transitionsLua, lua)
 	s.writes = true
-	return s
-}
-
-func settler(name, lua string) *script {
-	s := writer(name, lua)
-	s.tellResent = true
 	return s
 }

@@ -24,7 +24,7 @@ func (r *Redis) Ack(ctx context.Context, leases []Lease) ([]Settlement, error) {
 		for _, l := range chunk {
 			args = append(args, l.ID, l.Token)
 		}
-		rp, err := r.run(ctx, ackScript, args...)
+		rp, err := r.write(ctx, r.work, write{op: "ack", code: "a", ids: len(chunk), args: args, values: 2})
 		if err != nil {
 			return settlements, err
 		}
@@ -59,7 +59,7 @@ func (r *Redis) Retry(ctx context.Context, retries []Retry) ([]Settlement, error
 		for _, re := range chunk {
 			args = append(args, re.ID, re.Token, re.DueMS, re.flags())
 		}
-		rp, err := r.run(ctx, retryScript, args...)
+		rp, err := r.write(ctx, r.work, write{op: "retry", code: "r", ids: len(chunk), args: args, values: 2})
 		if err != nil {
 			return settlements, err
 		}

@@ -60,6 +60,9 @@ type Claims struct {
 	Claims []Claim // in the order asked
 	NowMS  int64   // the store's clock that judged them
 	Clock  Sample
+
+	// Sent is when they were asked for the first time: no lease began before.
+	Sent time.Time
 }
 
 // Retry puts a claimed task back.

@@ -128,5 +128,5 @@ func TestBackoffDoublesUpToItsCap(t *testing.T) {
 
 func TestScriptsAreNamedByTheirSHA1(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, redis.NewScript(claimScript.src).Hash(), claimScript.sha)
+	require.Equal(t, redis.NewScript(flushScript.src).Hash(), flushScript.sha)
 }

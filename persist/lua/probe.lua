@@ -1,10 +1,12 @@
 -- Runs every command that the other scripts need, on an empty id, which no
 -- task has, and leaves nothing behind. The error of the first that is unknown
 -- or forbidden is the answer. HSET, the one that adds something, comes when
--- nothing after it can fail.
+-- nothing after it can fail. Then it forgets the sessions that have not been
+-- used for long.
 --
+-- ARGV     for how long, in ms
 -- Returns  1
-redis.call('TIME')
+local _, now = clock()
 redis.call('ZMSCORE', DUE, '')
 redis.call('ZMSCORE', RUNNING, '')
 redis.call('HMGET', CLAIMS, '')
@@ -16,7 +18,16 @@ redis.call('ZADD', DUE, 'XX', '0', '')
 redis.call('ZADD', RUNNING, 'XX', '0', '')
 redis.call('ZREM', DUE, '')
 redis.call('ZREM', RUNNING, '')
+redis.call('HGET', SESSIONS, '')
+local sessions = redis.call('HGETALL', SESSIONS)
 redis.call('HDEL', CLAIMS, '')
 redis.call('HSET', CLAIMS, '', '')
 redis.call('HDEL', CLAIMS, '')
+
+local unused = {}
+for i = 1, #sessions, 2 do
+  local used = string.match(sessions[i + 1], '^%d+ (%d+)')
+  if not used or tonumber(used) < now - tonumber(ARGV[1]) then unused[#unused + 1] = sessions[i] end
+end
+write_many('HDEL', SESSIONS, unused)
 return 1

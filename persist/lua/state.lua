@@ -135,8 +135,6 @@ end
 local function store(tasks)
   local d = differences(tasks)
   remove(d)
-  if #d.zrem_due + #d.zrem_running + #d.hdel == 0 and #d.zadd_due + #d.zadd_running + #d.hset > 0 then
-    redis.call('HDEL', CLAIMS, '')
-  end
+  if #d.zrem_due + #d.zrem_running + #d.hdel == 0 then redis.call('HDEL', CLAIMS, '') end
   insert(d)
 end

@@ -59,30 +59,18 @@ local function outranked(t)
   end
 end
 
--- running -> gone; a successor -> due. resent: an earlier copy of this ack may
--- have been applied. Then a task of which nothing is left, or that is due for
--- the first time, is answered as that copy would have been.
-local function ack(t, token, resent)
-  if not held(t, token) then
-    if not resent or t.lease then return REFUSED, 0 end
-    if not t.due then return SETTLED, 0 end
-    if t.attempt > 0 or t.lost then return REFUSED, 0 end
-    return SCHEDULED, t.due
-  end
+-- running -> gone; a successor -> due.
+local function ack(t, token)
+  if not held(t, token) then return REFUSED, 0 end
   local state, due = outranked(t)
   if state then return state, due end
   fresh(t, nil)
   return SETTLED, 0
 end
 
--- running -> due at the given time; a successor wins, then a cancel. resent:
--- as in ack; the retry it asked for may be what is due.
-local function retry(t, token, due, uncounted, abandoned, resent)
-  if not held(t, token) then
-    if not resent or t.lease then return REFUSED, 0 end
-    if not t.due then return SETTLED, 0 end
-    return SCHEDULED, t.due
-  end
+-- running -> due at the given time; a successor wins, then a cancel.
+local function retry(t, token, due, uncounted, abandoned)
+  if not held(t, token) then return REFUSED, 0 end
   local state, at = outranked(t)
   if state then return state, at end
   t.due, t.lease, t.token = due, nil, ''

@@ -1,0 +1,219 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/orderwheel/orderwheel/internal/redistest"
+	"github.com/orderwheel/orderwheel/persist"
+)
+
+// longAgoMS is when the tasks of a store benchmark are due: they can be claimed.
+const longAgoMS = 1_700_000_000_000
+
+// storeBed is a real redis-server that keeps an append-only file, as in
+// production, with as many ids as the benchmark has operations.
+type storeBed struct {
+	client *redis.Client
+	store  *persist.Redis
+	ids    []string
+}
+
+func newStoreBed(b *testing.B) *storeBed {
+	b.StopTimer()
+	defer b.StartTimer()
+	server := redistest.Start(b, "--appendonly", "yes", "--appendfsync", "everysec", "--save", "")
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), PoolSize: 256, ContextTimeoutEnabled: true})
+	b.Cleanup(func() { _ = client.Close() })
+	store, err := persist.New(client, persist.Options{})
+	require.NoError(b, err)
+	return &storeBed{client: client, store: store, ids: makeIDs(b.N)}
+}
+
+// due makes all ids due.
+func (s *storeBed) due(b *testing.B) {
+	b.StopTimer()
+	defer b.StartTimer()
+	dues := make([]persist.Due, len(s.ids))
+	for i, id := range s.ids {
+		dues[i] = persist.Due{ID: id, DueMS: longAgoMS + int64(i)}
+	}
+	require.NoError(b, s.store.Schedule(b.Context(), dues))
+}
+
+// claimed makes all ids running.
+func (s *storeBed) claimed(b *testing.B) {
+	s.due(b)
+	b.StopTimer()
+	defer b.StartTimer()
+	claims, err := s.store.Claim(b.Context(), "token", s.ids, time.Hour)
+	require.NoError(b, err)
+	require.Len(b, claims.Claims, len(s.ids))
+}
+
+// each has callers call do for each id, each caller one id after the other.
+func (s *storeBed) each(b *testing.B, callers int, do func(i int, id string) error) {
+	var next atomic.Int64
+	var failed atomic.Value
+	took := make([][]time.Duration, callers)
+	var all sync.WaitGroup
+	for c := range callers {
+		all.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(s.ids) {
+					return
+				}
+				start := time.Now()
+				if err := do(i, s.ids[i]); err != nil {
+					failed.Store(err)
+					return
+				}
+				took[c] = append(took[c], time.Since(start))
+			}
+		})
+	}
+	all.Wait()
+	b.StopTimer()
+	if err := failed.Load(); err != nil {
+		b.Fatal(err)
+	}
+	calls := slices.Concat(took...)
+	slices.Sort(calls)
+	b.ReportMetric(float64(calls[len(calls)/2].Nanoseconds()), "p50-ns")
+}
+
+// BenchmarkStore measures one operation on one id, by many callers at once: ns/op
+// is the time for each id, p50-ns how long a caller waits for an answer.
+func BenchmarkStore(b *testing.B) {
+	ops := []struct {
+		name string
+		fill func(*storeBed, *testing.B)
+		do   func(ctx context.Context, s *persist.Redis, i int, id string) error
+	}{
+		{"schedule", func(*storeBed, *testing.B) {}, func(ctx context.Context, s *persist.Redis, i int, id string) error {
+			return s.Schedule(ctx, []persist.Due{{ID: id, DueMS: longAgoMS + int64(i)}})
+		}},
+		{"cancel", (*storeBed).due, func(ctx context.Context, s *persist.Redis, _ int, id string) error {
+			got, err := s.Cancel(ctx, []string{id})
+			return check(err, got, persist.Cancelled)
+		}},
+		{"claim", (*storeBed).due, func(ctx context.Context, s *persist.Redis, i int, id string) error {
+			got, err := s.Claim(ctx, strconv.Itoa(1000+i), []string{id}, time.Hour)
+			if err != nil {
+				return err
+			}
+			return check(nil, []persist.ClaimState{got.Claims[0].State}, persist.Claimed)
+		}},
+		{"ack", (*storeBed).claimed, func(ctx context.Context, s *persist.Redis, _ int, id string) error {
+			got, err := s.Ack(ctx, []persist.Lease{{ID: id, Token: "token"}})
+			if err != nil {
+				return err
+			}
+			return check(nil, []persist.SettleState{got[0].State}, persist.Settled)
+		}},
+	}
+	for _, op := range ops {
+		for _, callers := range []int{1, 16, 256} {
+			b.Run(fmt.Sprintf("op=%s/callers=%d", op.name, callers), func(b *testing.B) {
+				s := newStoreBed(b)
+				op.fill(s, b)
+				ctx := b.Context()
+				s.each(b, callers, func(i int, id string) error { return op.do(ctx, s.store, i, id) })
+			})
+		}
+	}
+	for _, callers := range []int{1, 16, 256} {
+		b.Run(fmt.Sprintf("op=window/callers=%d", callers), func(b *testing.B) {
+			s := newStoreBed(b)
+			s.due(b)
+			s.pages(b, callers, func(from, n int) (int, error) {
+				after := persist.Cursor{DueMS: longAgoMS + int64(from) - 1, ID: "~"}
+				page, err := s.store.Window(b.Context(), after, persist.MaxDueMS, n)
+				return len(page.Due), err
+			})
+		})
+	}
+}
+
+func check[T comparable](err error, got []T, want T) error {
+	if err == nil && got[0] != want {
+		err = fmt.Errorf("answered %v, want %v", got[0], want)
+	}
+	return err
+}
+
+// pages has callers read all ids once, in pages.
+func (s *storeBed) pages(b *testing.B, callers int, read func(from, n int) (int, error)) {
+	const pageLen = persist.MaxBatch
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			for {
+				from := int(next.Add(pageLen)) - pageLen
+				if from >= len(s.ids) {
+					return
+				}
+				want := min(pageLen, len(s.ids)-from)
+				if got, err := read(from, want); err != nil || got != want {
+					b.Errorf("read %d of %d: %v", got, want, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// BenchmarkRedis measures what the same server does beside a store: zadd-single
+// is what one would write by hand, the others are what a single connection can do
+// at best.
+func BenchmarkRedis(b *testing.B) {
+	const key = "{bench}:due"
+	for _, callers := range []int{1, 16, 256} {
+		b.Run(fmt.Sprintf("op=zadd-single/callers=%d", callers), func(b *testing.B) {
+			s := newStoreBed(b)
+			ctx := b.Context()
+			s.each(b, callers, func(i int, id string) error {
+				return s.client.ZAdd(ctx, key, redis.Z{Score: float64(longAgoMS + i), Member: id}).Err()
+			})
+		})
+	}
+	b.Run("op=zadd-pipelined", func(b *testing.B) {
+		s := newStoreBed(b)
+		first := 0
+		for batch := range slices.Chunk(s.ids, 1000) {
+			_, err := s.client.Pipelined(b.Context(), func(p redis.Pipeliner) error {
+				for i, id := range batch {
+					p.ZAdd(b.Context(), key, redis.Z{Score: float64(longAgoMS + first + i), Member: id})
+				}
+				return nil
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			first += len(batch)
+		}
+	})
+	b.Run("op=zrange", func(b *testing.B) {
+		s := newStoreBed(b)
+		s.due(b)
+		s.pages(b, 1, func(from, n int) (int, error) {
+			got, err := s.client.ZRangeArgsWithScores(b.Context(), redis.ZRangeArgs{
+				Key: "{" + persist.DefaultNamespace + ":0}:due", ByScore: true,
+				Start: longAgoMS + from, Stop: "+inf", Count: int64(n),
+			}).Result()
+			return len(got), err
+		})
+	})
+}

@@ -1,0 +1,348 @@
+package persist_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orderwheel/orderwheel/persist"
+)
+
+// held is a proxy that holds back the first script call until it is released.
+func held(t *testing.T, p *proxy, then fault) (arrived <-chan struct{}, release func()) {
+	t.Helper()
+	in, out := make(chan struct{}), make(chan struct{})
+	first := true
+	p.decide(func([]string) fault {
+		if !first {
+			return fault{}
+		}
+		first = false
+		close(in)
+		<-out
+		return then
+	})
+	return in, sync.OnceFunc(func() { close(out) })
+}
+
+// flushes are the calls that the proxy has seen, without keys.
+func (p *proxy) flushes() (args [][]string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.mu.calls {
+		n, _ := strconv.Atoi(c[2])
+		args = append(args, c[3+n:])
+	}
+	return args
+}
+
+// What comes while a flush is on its way goes together with the next.
+func TestCallersShareAFlush(t *testing.T) {
+	t.Parallel()
+	b, p := behindProxy(t, setupMini(t))
+	arrived, release := held(t, p, fault{})
+	var calls sync.WaitGroup
+	calls.Go(func() { b.scheduled(t, past, "first") })
+	<-arrived
+	const n = 300
+	for i, id := range ids("x", n) {
+		calls.Go(func() {
+			if i%2 == 0 {
+				b.scheduled(t, past, id)
+			} else {
+				_, err := b.Cancel(bounded(t), []string{id})
+				require.NoError(t, err)
+			}
+		})
+	}
+	b.waitForWaiting(t, n)
+	release()
+	calls.Wait()
+	require.Len(t, p.seen(), 2)
+	require.Len(t, b.stored(t).Due, 1+n/2)
+}
+
+// A flush has at most MaxBatch ids, and calls are not torn apart.
+func TestAFlushHasAtMostMaxBatchIDs(t *testing.T) {
+	t.Parallel()
+	b, p := behindProxy(t, setupMini(t))
+	arrived, release := held(t, p, fault{})
+	var calls sync.WaitGroup
+	calls.Go(func() { b.scheduled(t, past, "first") })
+	<-arrived
+	for i := range 5 {
+		calls.Go(func() { b.scheduled(t, past, ids(fmt.Sprint(i), 400)...) })
+	}
+	b.waitForWaiting(t, 5*400)
+	release()
+	calls.Wait()
+	require.Len(t, p.seen(), 1+3, "400 + 400, 400 + 400, 400")
+	require.Len(t, b.stored(t).Due, 1+5*400)
+}
+
+// Calls of one id are executed in the order in which they were made, also when
+// they share a flush.
+func TestCallsOfOneIDKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	b, p := behindProxy(t, setupMini(t))
+	arrived, release := held(t, p, fault{})
+	var calls sync.WaitGroup
+	calls.Go(func() { b.scheduled(t, past, "first") })
+	<-arrived
+	for i := range 50 {
+		calls.Go(func() { b.scheduled(t, past+int64(i), "x") })
+		b.waitForWaiting(t, 3*i+1)
+		calls.Go(func() {
+			got, err := b.Cancel(bounded(t), []string{"x"})
+			require.NoError(t, err)
+			require.Equal(t, persist.Cancelled, got[0])
+		})
+		b.waitForWaiting(t, 3*i+2)
+		calls.Go(func() { b.scheduled(t, future+int64(i), "x") })
+		b.waitForWaiting(t, 3*i+3)
+	}
+	release()
+	calls.Wait()
+	require.Equal(t, map[string]string{"first": strconv.Itoa(past), "x": strconv.Itoa(future + 49)}, b.stored(t).Due)
+}
+
+// Who waits for room, or for a flush, and goes, has not been sent.
+func TestACallThatGoesWhileItWaitsIsNotSent(t *testing.T) {
+	t.Parallel()
+	b, p := behindProxy(t, setupReal(t))
+	arrived, release := held(t, p, fault{})
+	var calls sync.WaitGroup
+	calls.Go(func() { b.scheduled(t, past, "first") })
+	<-arrived
+	for i := range persist.MaxWaiting / persist.MaxBatch {
+		calls.Go(func() { b.scheduled(t, past, ids(fmt.Sprint(i), persist.MaxBatch)...) })
+	}
+	b.waitForWaiting(t, persist.MaxWaiting)
+	ctx, cancel := context.WithCancel(t.Context())
+	err := make(chan error, 1)
+	go func() { err <- b.Schedule(ctx, []persist.Due{{ID: "no room", DueMS: past}}) }()
+	cancel()
+	for _, e := range []error{<-err, b.Schedule(ctx, []persist.Due{{ID: "ended", DueMS: past}})} {
+		require.ErrorIs(t, e, context.Canceled)
+		require.NotErrorIs(t, e, persist.ErrUnknownOutcome)
+	}
+	release()
+	calls.Wait()
+	require.Len(t, b.stored(t).Due, 1+persist.MaxWaiting)
+
+	arrived, release = held(t, p, fault{})
+	ctx, cancel = context.WithCancel(t.Context())
+	calls.Go(func() { b.scheduled(t, past, "first") })
+	<-arrived
+	go func() { err <- b.Schedule(ctx, []persist.Due{{ID: "waits", DueMS: past}}) }()
+	b.waitForWaiting(t, 1)
+	cancel()
+	e := <-err
+	require.ErrorIs(t, e, context.Canceled)
+	require.NotErrorIs(t, e, persist.ErrUnknownOutcome)
+	release()
+	calls.Wait()
+	require.NotContains(t, b.stored(t).Due, "waits")
+}
+
+// replay sends a script call that the proxy has seen once more, as a copy that
+// comes late would.
+func (b bed) replay(t *testing.T, call []string) (string, error) {
+	t.Helper()
+	args := make([]any, len(call))
+	for i, a := range call {
+		args[i] = a
+	}
+	v, err := b.client.Do(t.Context(), args...).Slice()
+	if err != nil {
+		return "", err
+	}
+	return v[2].(string), nil
+}
+
+func (p *proxy) firstCall() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.calls[0]
+}
+
+func (p *proxy) lastCall() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.calls[len(p.mu.calls)-1]
+}
+
+// A copy that comes before the next flush is answered as the first was; one that comes
+// later is refused. Neither changes anything.
+func TestACopyThatComesLateChangesNothing(t *testing.T) {
+	onBoth(t, func(t *testing.T, b bed) {
+		b, p := behindProxy(t, b)
+		ops := map[string]func(){
+			"schedule": func() { b.scheduled(t, past, "x") },
+			"cancel":   func() { cancelX(t, b) },
+			"claim":    func() { b.scheduled(t, past, "x"); b.claimed(t, "tok", time.Hour, "x") },
+			"retry":    func() { retryX(t, b, persist.Retry{DueMS: past}) },
+			"claim2":   func() { b.claimed(t, "tok", time.Hour, "x") },
+			"ack":      func() { ackX(t, b, "tok") },
+		}
+		for _, name := range []string{"schedule", "cancel", "claim", "retry", "claim2", "ack"} {
+			ops[name]()
+			call := p.lastCall()
+			after := b.stored(t)
+			first, err := b.replay(t, call)
+			require.NoError(t, err, name)
+			again, err := b.replay(t, call)
+			require.NoError(t, err, name)
+			require.Equal(t, first, again, name)
+			require.Equal(t, after, b.stored(t), name)
+
+			// The lane goes on, with something that changes the state.
+			if name == "schedule" || name == "cancel" {
+				b.scheduled(t, future, "other")
+				_, err = b.Cancel(t.Context(), []string{"other"})
+			} else {
+				_, err = b.Claim(t.Context(), "tok", []string{"other"}, time.Hour)
+			}
+			require.NoError(t, err)
+			require.Equal(t, after, b.stored(t))
+			_, err = b.replay(t, call)
+			require.ErrorContains(t, err, "STALE", name)
+			require.Equal(t, after, b.stored(t), name)
+		}
+		b.requireEmpty(t)
+	})
+}
+
+// Nobody waits any more, and nobody comes: an empty flush makes sure that the
+// lost one stays lost.
+func TestALostFlushThatNobodyWaitsForIsFencedOff(t *testing.T) {
+	t.Parallel()
+	b, p := behindProxy(t, setupMini(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	fenced := make(chan struct{})
+	n := 0
+	p.decide(func([]string) fault {
+		if n++; n == 1 {
+			cancel()
+			return fault{dropBefore: true}
+		}
+		close(fenced)
+		return fault{}
+	})
+	err := b.Schedule(ctx, []persist.Due{{ID: "x", DueMS: past}})
+	require.ErrorIs(t, err, persist.ErrUnknownOutcome)
+	<-fenced
+	require.NoError(t, b.Close(bounded(t))) // until it is answered
+	lost, fence := p.flushes()[0], p.flushes()[1]
+	require.Equal(t, []string{lost[0], "2"}, fence, "the same session, the next number, nothing else")
+	_, err = b.replay(t, p.firstCall())
+	require.ErrorContains(t, err, "STALE")
+	require.Empty(t, b.stored(t).Due)
+	require.True(t, b.client.HExists(t.Context(), keySessions, lost[0]).Val(), "kept: a copy may come late")
+}
+
+// A full Redis refuses the new work in a flush, and executes the rest of it.
+func TestAFullRedisRefusesOnlyTheNewWorkOfAFlush(t *testing.T) {
+	t.Parallel()
+	b := setupReal(t)
+	b.scheduled(t, past, "x")
+	b, p := behindProxy(t, b)
+	b.scheduled(t, past, "x")
+	do(t, b.client, "CONFIG", "SET", "maxmemory", "1")
+	arrived, release := held(t, p, fault{})
+	var calls sync.WaitGroup
+	calls.Go(func() { _, err := b.Cancel(bounded(t), []string{"nothing"}); require.NoError(t, err) })
+	<-arrived
+	ctx, cancel := context.WithCancel(t.Context())
+	refused := make(chan error, 1)
+	go func() { refused <- b.Schedule(ctx, []persist.Due{{ID: "new", DueMS: past}}) }()
+	b.waitForWaiting(t, 1)
+	calls.Go(func() { require.Equal(t, persist.Cancelled, cancelX(t, b)) })
+	b.waitForWaiting(t, 2)
+	release()
+	calls.Wait()
+	cancel()
+	err := <-refused
+	require.ErrorIs(t, err, persist.ErrDegraded)
+	require.NotErrorIs(t, err, persist.ErrUnknownOutcome)
+	require.NoError(t, b.Close(bounded(t)))
+	require.Empty(t, b.stored(t).Due)
+}
+
+func TestCloseForgetsSessionsThatNothingCanDisturb(t *testing.T) {
+	onBoth(t, func(t *testing.T, b bed) {
+		b.scheduled(t, past, "x")
+		b.claimed(t, "tok", time.Hour, "x")
+		require.EqualValues(t, 2, b.client.HLen(t.Context(), keySessions).Val())
+		require.NoError(t, b.Close(t.Context()))
+		require.NoError(t, b.Close(t.Context()))
+		require.Zero(t, b.client.HLen(t.Context(), keySessions).Val())
+		require.Equal(t, persist.Settled, ackX(t, b, "tok").State, "it can be used all the same")
+		require.NoError(t, b.Close(t.Context()))
+		require.Zero(t, b.client.DBSize(t.Context()).Val())
+	})
+}
+
+// Sessions of stores that were not closed go after a day.
+func TestCheckForgetsSessionsThatWereNotUsedForADay(t *testing.T) {
+	t.Parallel()
+	b := setupMini(t)
+	now := time.Now()
+	b.mini.SetTime(now)
+	b.scheduled(t, past, "x")
+	b.client.HSet(t.Context(), keySessions, "broken", "by hand")
+	other := newStore(t, b.client)
+	check := func(left int64) {
+		t.Helper()
+		_, err := other.Check(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, left, b.client.HLen(t.Context(), keySessions).Val())
+	}
+	check(1)
+	b.mini.SetTime(now.Add(24 * time.Hour))
+	check(1)
+	b.mini.SetTime(now.Add(24*time.Hour + time.Second))
+	check(0)
+	b.scheduled(t, past, "x") // and its store goes on
+}
+
+// A session that somebody removed, or that a wiped Redis has lost, begins anew.
+func TestASessionOutlivesTheLossOfItsEntry(t *testing.T) {
+	onBoth(t, func(t *testing.T, b bed) {
+		b.scheduled(t, past, "x")
+		require.NoError(t, b.client.FlushAll(t.Context()).Err())
+		b.scheduled(t, past, "y")
+		require.NoError(t, b.client.HSet(t.Context(), keySessions, b.client.HKeys(t.Context(), keySessions).Val()[0], "broken").Err())
+		b.scheduled(t, past, "z")
+		require.Len(t, b.stored(t).Due, 2)
+	})
+}
+
+// The lease of a claim whose answer was lost began with the first copy.
+func TestAClaimWhoseAnswerIsLostTellsWhenItWasFirstSent(t *testing.T) {
+	t.Parallel()
+	b, p := behindProxy(t, setupReal(t))
+	b.scheduled(t, past, "x")
+	var lost time.Time
+	p.decide(func([]string) fault {
+		if lost.IsZero() {
+			lost = time.Now()
+			return lostAnswer
+		}
+		return fault{}
+	})
+	claims, err := b.Claim(bounded(t), "tok", []string{"x"}, time.Hour)
+	require.NoError(t, err)
+	p.decide(nil)
+	require.True(t, claims.Sent.Before(lost))
+	require.True(t, claims.Clock.Sent.After(lost))
+	lease, err := b.client.ZScore(t.Context(), keyRunning, "x").Result()
+	require.NoError(t, err)
+	require.EqualValues(t, claims.NowMS+time.Hour.Milliseconds(), lease)
+	require.LessOrEqual(t, claims.NowMS, claims.Clock.StoreUS/1000)
+}
