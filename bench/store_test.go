@@ -55,7 +55,7 @@ func (s *storeBed) claimed(b *testing.B) {
 	s.due(b)
 	b.StopTimer()
 	defer b.StartTimer()
-	claims, err := s.store.Claim(b.Context(), "token", s.ids, time.Hour)
+	claims, err := s.store.Claim(b.Context(), "token", s.ids, time.Hour, 0)
 	require.NoError(b, err)
 	require.Len(b, claims.Claims, len(s.ids))
 }
@@ -108,7 +108,7 @@ func BenchmarkStore(b *testing.B) {
 			return check(err, got, persist.Cancelled)
 		}},
 		{"claim", (*storeBed).due, func(ctx context.Context, s *persist.Redis, i int, id string) error {
-			got, err := s.Claim(ctx, strconv.Itoa(1000+i), []string{id}, time.Hour)
+			got, err := s.Claim(ctx, strconv.Itoa(1000+i), []string{id}, time.Hour, 0)
 			if err != nil {
 				return err
 			}

@@ -117,8 +117,10 @@ func (r *Redis) try(ctx context.Context, attempt func() answer) answer {
 
 // eval sends a script by its SHA, and whole where the server does not know it.
 func (r *Redis) eval(ctx context.Context, s *script, args []any) answer {
-	full := make([]any, 0, 7+len(args))
-	full = append(full, "evalsha", s.sha, 4, r.keys.due, r.keys.running, r.keys.claims, r.keys.sessions)
+	keys := r.keys.list()
+	full := make([]any, 0, 3+len(keys)+len(args))
+	full = append(full, "evalsha", s.sha, len(keys))
+	full = append(full, keys...)
 	full = append(full, args...)
 	a := send(ctx, r.client, full)
 	if isNoScript(a.err) {

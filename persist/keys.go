@@ -14,12 +14,22 @@ type keys struct {
 	due     string // ZSet: id, score = due ms
 	running string // ZSet: id, score = end of the lease in ms
 	claims  string // hash: id -> record
+	dead    string // ZSet: id, score = when it was buried in ms
+	reasons string // hash: id -> record
 
 	sessions string // hash: session -> number and answer of its last flush
+}
+
+// list returns the keys as KEYS of a script, in the order of lua/common.lua.
+func (k keys) list() []any {
+	return []any{k.due, k.running, k.claims, k.dead, k.reasons, k.sessions}
 }
 
 // shardKeys returns the keys of the only shard there is so far.
 func shardKeys(namespace string) keys {
 	tag := "{" + namespace + ":0}"
-	return keys{due: tag + ":due", running: tag + ":running", claims: tag + ":claims", sessions: tag + ":sessions"}
+	return keys{
+		due: tag + ":due", running: tag + ":running", claims: tag + ":claims",
+		dead: tag + ":dead", reasons: tag + ":reasons", sessions: tag + ":sessions",
+	}
 }

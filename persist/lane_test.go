@@ -2,6 +2,7 @@ package persist_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strconv"
 	"sync"
@@ -30,13 +31,24 @@ func held(t *testing.T, p *proxy, then fault) (arrived <-chan struct{}, release 
 	return in, sync.OnceFunc(func() { close(out) })
 }
 
-// flushes are the calls that the proxy has seen, without keys.
+// argv is what a script call has behind its keys.
+func argv(call []string) []string {
+	n, _ := strconv.Atoi(call[2])
+	return call[3+n:]
+}
+
+// isFence tells whether a script call is an empty flush: a session and a number.
+func isFence(call []string) bool {
+	args := argv(call)
+	return len(args) == 2 && len(args[0]) == len(rand.Text())
+}
+
+// flushes are the script calls that the proxy has seen, without keys.
 func (p *proxy) flushes() (args [][]string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range p.mu.calls {
-		n, _ := strconv.Atoi(c[2])
-		args = append(args, c[3+n:])
+		args = append(args, argv(c))
 	}
 	return args
 }
@@ -206,7 +218,7 @@ func TestACopyThatComesLateChangesNothing(t *testing.T) {
 				b.scheduled(t, future, "other")
 				_, err = b.Cancel(t.Context(), []string{"other"})
 			} else {
-				_, err = b.Claim(t.Context(), "tok", []string{"other"}, time.Hour)
+				_, err = b.Claim(t.Context(), "tok", []string{"other"}, time.Hour, 0)
 			}
 			require.NoError(t, err)
 			require.Equal(t, after, b.stored(t))
@@ -336,7 +348,7 @@ func TestAClaimWhoseAnswerIsLostTellsWhenItWasFirstSent(t *testing.T) {
 		}
 		return fault{}
 	})
-	claims, err := b.Claim(bounded(t), "tok", []string{"x"}, time.Hour)
+	claims, err := b.Claim(bounded(t), "tok", []string{"x"}, time.Hour, 0)
 	require.NoError(t, err)
 	p.decide(nil)
 	require.True(t, claims.Sent.Before(lost))

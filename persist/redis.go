@@ -31,7 +31,7 @@ type Redis struct {
 	backoff backoff
 	away    presence
 
-	user, work *lane // of Schedule and Cancel; of Claim, Ack and Retry
+	user, work *lane // of what users and operators write; of what an executor does
 
 	// reapCursor is where Reap goes on in its round over the records. Any value
 	// is right; it only says which are looked at next.

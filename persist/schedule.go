@@ -24,7 +24,7 @@ func (r *Redis) Schedule(ctx context.Context, dues []Due) error {
 		for _, d := range chunk {
 			args = append(args, d.ID, d.DueMS)
 		}
-		rp, err := r.write(ctx, r.user, write{op: "schedule", code: "s", ids: len(chunk), args: args, newWork: true})
+		rp, err := r.flushed(r.user, scheduleWrite)(ctx, len(chunk), args)
 		if err == nil {
 			err = rp.done()
 		}

@@ -24,6 +24,8 @@ var (
 	stateLua string
 	//go:embed lua/transitions.lua
 	transitionsLua string
+	//go:embed lua/page.lua
+	pageLua string
 
 	//go:embed lua/flush.lua
 	flushLua string
@@ -32,6 +34,12 @@ var (
 
 	//go:embed lua/window.lua
 	windowLua string
+	//go:embed lua/dead.lua
+	deadLua string
+	//go:embed lua/lookup.lua
+	lookupLua string
+	//go:embed lua/depth.lua
+	depthLua string
 	//go:embed lua/now.lua
 	nowLua string
 	//go:embed lua/probe.lua
@@ -42,7 +50,10 @@ var (
 var (
 	flushScript  = writer("flush", flushLua)
 	reapScript   = writer("reap", reapLua)
-	windowScript = newScript("window", commonLua, windowLua)
+	windowScript = newScript("window", commonLua, pageLua, windowLua)
+	deadScript   = newScript("dead", commonLua, stateLua, pageLua, deadLua)
+	lookupScript = newScript("lookup", commonLua, stateLua, lookupLua)
+	depthScript  = newScript("depth", commonLua, depthLua)
 	nowScript    = newScript("now", commonLua, nowLua)
 	probeScript  = newScript("check", commonLua, probeLua)
 )

@@ -1,9 +1,6 @@
 package persist
 
-import (
-	"context"
-	"slices"
-)
+import "context"
 
 // Ack says that claimed tasks are done. The settlements stand in the order asked:
 //
@@ -12,31 +9,11 @@ import (
 //   - Refused: the token is not that of its current claim, because the lease
 //     ran out. Nothing was changed.
 //
-// When an answer is lost on the way and the call repeats itself, what the lost copy
-// settled is answered as by that copy. Only a successor that is already
-// running is answered Refused.
-//
 // With an error the settlements of the chunks (of MaxBatch) before it are returned.
 func (r *Redis) Ack(ctx context.Context, leases []Lease) ([]Settlement, error) {
-	settlements := make([]Settlement, 0, len(leases))
-	for chunk := range slices.Chunk(leases, MaxBatch) {
-		args := make([]any, 0, 2*len(chunk))
-		for _, l := range chunk {
-			args = append(args, l.ID, l.Token)
-		}
-		rp, err := r.write(ctx, r.work, write{op: "ack", code: "a", ids: len(chunk), args: args, values: 2})
-		if err != nil {
-			return settlements, err
-		}
-		answered := len(settlements)
-		for _, l := range chunk {
-			settlements = append(settlements, rp.settlement(l.ID))
-		}
-		if err := rp.done(); err != nil {
-			return settlements[:answered], err
-		}
-	}
-	return settlements, nil
+	return each(ctx, r.flushed(r.work, ackWrite), leases,
+		func(call []any, l Lease) []any { return append(call, l.ID, l.Token) },
+		func(rp *reply, l Lease) Settlement { return rp.settlement(l.ID) })
 }
 
 // Retry puts claimed tasks back, due at DueMS each. The settlements stand in the
@@ -46,32 +23,32 @@ func (r *Redis) Ack(ctx context.Context, leases []Lease) ([]Settlement, error) {
 //   - Settled: it was cancelled meanwhile, and nothing is left of it.
 //   - Refused: as in Ack.
 //
-// Lost answers and errors: as in Ack, and what a lost copy put back is
-// Scheduled where it stands. Every fault of the batch is reported, wrapped in
-// ErrInvalid, before anything is written.
+// Errors: as in Ack. Every fault of the batch is reported, wrapped in ErrInvalid, before
+// anything is written.
 func (r *Redis) Retry(ctx context.Context, retries []Retry) ([]Settlement, error) {
 	if err := checkRetries(retries); err != nil {
 		return nil, err
 	}
-	settlements := make([]Settlement, 0, len(retries))
-	for chunk := range slices.Chunk(retries, MaxBatch) {
-		args := make([]any, 0, 4*len(chunk))
-		for _, re := range chunk {
-			args = append(args, re.ID, re.Token, re.DueMS, re.flags())
-		}
-		rp, err := r.write(ctx, r.work, write{op: "retry", code: "r", ids: len(chunk), args: args, values: 2})
-		if err != nil {
-			return settlements, err
-		}
-		answered := len(settlements)
-		for _, re := range chunk {
-			settlements = append(settlements, rp.settlement(re.ID))
-		}
-		if err := rp.done(); err != nil {
-			return settlements[:answered], err
-		}
-	}
-	return settlements, nil
+	return each(ctx, r.flushed(r.work, retryWrite), retries,
+		func(call []any, re Retry) []any { return append(call, re.ID, re.Token, re.DueMS, re.flags()) },
+		func(rp *reply, re Retry) Settlement { return rp.settlement(re.ID) })
+}
+
+// Bury ends claimed tasks for good: each is dead now, with its reason, of which the
+// first MaxReasonLen bytes are kept. It does not run again, unless it is requeued or
+// scheduled. The settlements stand in the order asked:
+//
+//   - Settled: it is dead; or it was cancelled meanwhile, and nothing is left of it.
+//   - Scheduled: it was scheduled again meanwhile, and this successor is due at DueMS.
+//   - Refused: as in Ack.
+//
+// Errors: as in Ack.
+func (r *Redis) Bury(ctx context.Context, burials []Burial) ([]Settlement, error) {
+	return each(ctx, r.flushed(r.work, buryWrite), burials,
+		func(call []any, b Burial) []any {
+			return append(call, b.ID, b.Token, cutReason(b.Reason))
+		},
+		func(rp *reply, b Burial) Settlement { return rp.settlement(b.ID) })
 }
 
 // flags are the options of a retry as its script reads them.

@@ -36,7 +36,7 @@ if saved then
 end
 
 -- How many values stand before the ids, and for each id, itself included.
-local ONCE = { s = 0, x = 0, q = 0, d = 0, c = 2, a = 0, r = 0, b = 0, n = 1 }
+local ONCE = { s = 0, x = 0, q = 0, d = 0, c = 3, a = 0, r = 0, b = 0, n = 1 }
 local EACH = { s = 2, x = 1, q = 1, d = 1, c = 1, a = 2, r = 4, b = 3, n = 2 }
 
 -- Calls f for each write with its code, where its own values begin, and the
