@@ -38,7 +38,7 @@ bench: ## run the benchmarks (BENCH: which, BENCHTIME: how long each)
 	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
 
 .PHONY: bench-wheel
-bench-wheel: ## measure the wheels beside each other: a table with the ratios against russellluo, about 20 minutes
+bench-wheel: ## measure the wheels beside each other: a table with the ratios against russellluo, about 30 minutes
 	@bench/wheel.sh $(BENCHWHEEL)
 
 .PHONY: russellluo-deadlock

@@ -34,7 +34,7 @@ func BenchmarkWheelFire(b *testing.B) {
 
 func fireAtRate(b *testing.B, factory wheel.Factory, rate, seconds int) {
 	n := rate * seconds
-	ids := makeIDs(n)
+	ids := makeIDs(0, n)
 	var late lateness
 	var left sync.WaitGroup
 	left.Add(n)
@@ -88,7 +88,7 @@ func BenchmarkWheelStorm(b *testing.B) {
 }
 
 func storm(b *testing.B, factory wheel.Factory, n int) {
-	ids := makeIDs(n)
+	ids := makeIDs(0, n)
 	var got atomic.Int64
 	done := make(chan time.Time, 1)
 	w := factory(nowMS)

@@ -1,7 +1,9 @@
 package wheel
 
-// How many nodes one call touches at most: it bounds how long a shard is
-// locked.
+import "slices"
+
+// How many nodes one call touches at most, each with a few places of the index:
+// it bounds how long a shard is locked.
 const (
 	pieceLen = 512
 	tendLen  = 128
@@ -77,19 +79,28 @@ func (c *core) drain(out []Due, left int) ([]Due, int) {
 	for i := range picked {
 		picked[i].hash = uint32(hashOf(c.seed, ids[i].ID))
 	}
-	var read ref
-	for _, e := range picked {
-		read ^= c.index.tableOf(e.hash).touch(e.hash)
-	}
-	c.read = read
-	for _, e := range picked {
-		t := c.index.tableOf(e.hash)
-		t.remove(t.find(e))
-		c.slab.give(e.ref)
+	for part := range slices.Chunk(picked, backlogLen) {
+		c.forget(part)
 	}
 	c.index.tidy(len(picked))
 	c.picked = picked
 	return out, left
+}
+
+// forget takes nodes that are in no list, at most backlogLen, out of the index
+// and out of use.
+func (c *core) forget(entries []entry) {
+	var ahead [backlogLen]lines
+	for i, e := range entries {
+		ahead[i] = c.index.lines(e.hash)
+	}
+	c.read = readLines(ahead[:len(entries)])
+
+	for _, e := range entries {
+		t := c.index.tableOf(e.hash)
+		t.remove(t.find(e))
+		c.slab.give(e.ref)
+	}
 }
 
 // pourLast pours slot q of level n at the last moment, just before its start.

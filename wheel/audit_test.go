@@ -68,7 +68,7 @@ func (c *core) audit() error {
 }
 
 func (s *slab) audit() error {
-	live, held := 0, 0
+	live, held, end := 0, 0, 0
 	for c, ch := range s.chunks {
 		u := s.use[c]
 		room := s.room[c/64]>>(c%64)&1 == 1
@@ -79,6 +79,7 @@ func (s *slab) audit() error {
 			continue
 		}
 		held++
+		end = c + 1
 		inUse := 0
 		for i := range ch {
 			switch n := &ch[i]; {
@@ -97,8 +98,8 @@ func (s *slab) audit() error {
 		}
 		live += inUse
 	}
-	if live != s.live || held != s.held {
-		return fmt.Errorf("%d nodes in %d chunks, says %d in %d", live, held, s.live, s.held)
+	if live != s.live || held != s.held || end != s.end {
+		return fmt.Errorf("%d nodes in %d chunks below %d, says %d in %d below %d", live, held, end, s.live, s.held, s.end)
 	}
 	for w := range min(s.first, len(s.room)) {
 		if s.room[w] != 0 {
@@ -143,8 +144,14 @@ func (x *index) audit(live int) error {
 	if got := int(x.cur.live + x.next.live); got != live {
 		return fmt.Errorf("the index has %d entries, want %d", got, live)
 	}
-	if x.resizing() && x.cur.at(x.pos).ref != none {
-		return fmt.Errorf("the sweep stands at %d, which is not empty", x.pos)
+	if !x.resizing() {
+		if most := x.cur.size/(buryStep-1) + pieceLen; x.cur.dead > most {
+			return fmt.Errorf("%d of %d places are dead, want %d at most", x.cur.dead, x.cur.size, most)
+		}
+		return nil
+	}
+	if e := x.cur.at(x.pos); e.ref != none && x.cur.home(e.hash) != x.pos {
+		return fmt.Errorf("the sweep stands at %d, where %v was pushed from %d", x.pos, e, x.cur.home(e.hash))
 	}
 	return nil
 }

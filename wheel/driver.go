@@ -14,6 +14,9 @@ const (
 	maxNap = 500 * time.Millisecond
 
 	awake = math.MinInt64 // of driver.wakeAtMS
+
+	// scratchLen bounds what collect keeps for the next slot.
+	scratchLen = 4096
 )
 
 // driver is the one goroutine of an engine. It asks the clock, owns the timer,
@@ -100,6 +103,11 @@ func (d *driver) earliest() wakeup {
 func (d *driver) collect(dueMS int64) []Due {
 	for i := range d.shards {
 		d.batch = d.shards[i].advance(dueMS, d.batch)
+	}
+	if len(d.batch) > scratchLen {
+		batch := d.batch
+		d.batch = nil
+		return batch
 	}
 	batch := slices.Clone(d.batch) // no larger than need be: the receiver keeps it
 	clear(d.batch)

@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// A shard is locked for a fraction of a microsecond at a time, so a few shards
-// are enough for many cores.
+// A shard is locked for a fraction of a microsecond by most calls, and for some
+// tens of them by what does the work of many, so a few shards are enough for
+// many cores.
 const (
 	shardBits  = 3
 	shardCount = 1 << shardBits
@@ -69,11 +70,11 @@ func (e *engine) Len() int {
 	return n
 }
 
-// NextDue implements Wheel. The answer is exact for what is due within a second
-// of the driver's last look; further out it is a lower bound, too low by less
-// than the width of a slot: half a second up to 8 minutes ahead, 4.4 minutes up
-// to 3 days. It rises as time comes near, and does not pass while the driver is
-// at work.
+// NextDue implements Wheel. The answer is exact for what is due within half a
+// second of the driver's last look; further out it is a lower bound, too low by
+// less than the width of a slot: half a second up to 4.4 minutes ahead, 4.4
+// minutes up to 37 hours. It rises as time comes near, and does not pass while
+// the driver is at work.
 func (e *engine) NextDue() (dueMS int64, ok bool) {
 	dueMS = never
 	for i := range e.shards {
@@ -88,13 +89,14 @@ func (e *engine) NextDue() (dueMS int64, ok bool) {
 func (e *engine) Start(fire func([]Due)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.mu.stopped {
+		return
+	}
 	if e.mu.started {
 		panic("wheel: Start called twice")
 	}
 	e.mu.started = true
-	if !e.mu.stopped {
-		go e.driver.run(fire)
-	}
+	go e.driver.run(fire)
 }
 
 // Stop implements Wheel.

@@ -4,7 +4,7 @@ package wheel
 // when it is less than 0.55 full, to 0.73. The operations themselves resize it,
 // a few places at a time: size/sweepStep of them end a resize, and more must
 // pass before the next is due. While it is not resized, they go round it and
-// bury what is dead, so that at most one place in buryStep is.
+// bury what is dead, so that no more than one place in seven is.
 const (
 	minSize   = pageLen
 	sweepStep = 16
@@ -18,8 +18,9 @@ const (
 // them, going round the end. Each hash belongs to one of the two tables, by its
 // home in cur, so that a look-up searches one table.
 //
-// Invariant: between two calls the place at pos is empty, so no entry that is
-// left in cur was pushed across pos from a home before it.
+// Invariant: a sweep ends at an empty place, and until the next one only an entry
+// whose home is pos is put there. So no entry that is left in cur was pushed
+// across pos from a home before it.
 type index struct {
 	cur, next         table
 	start, pos, swept uint32
@@ -39,6 +40,9 @@ func (x *index) tableOf(hash uint32) *table {
 	return &x.cur
 }
 
+// lines are what finding hash will read, as far as it is likely to go.
+func (x *index) lines(hash uint32) lines { return x.tableOf(hash).lines(hash) }
+
 // prepare is called before each addition. It keeps places free, and takes a
 // resize further.
 func (x *index) prepare() {
@@ -46,7 +50,7 @@ func (x *index) prepare() {
 	case x.resizing():
 		x.sweep()
 	case uint64(x.cur.live+x.cur.dead+1)*100 > uint64(x.cur.size)*80:
-		x.resize(max(minSize, x.cur.live+x.cur.live*9/16))
+		x.resize(sizeFor(x.cur.live, 64))
 	}
 }
 
@@ -58,7 +62,7 @@ func (x *index) tidy(n int) {
 	}
 	x.bury(n * buryStep)
 	if !x.resizing() && x.cur.size > minSize && uint64(x.cur.live)*100 < uint64(x.cur.size)*55 {
-		x.resize(max(minSize, x.cur.live+x.cur.live*3/8))
+		x.resize(sizeFor(x.cur.live, 73))
 	}
 }
 
@@ -74,6 +78,12 @@ func (x *index) bury(places int) {
 			x.burial = x.cur.after(x.burial)
 		}
 	}
+}
+
+// sizeFor is the size of a table that live entries fill to percent. No more than
+// 2.7 billion, which is 64 % of 2^32, have room.
+func sizeFor(live uint32, percent uint64) uint32 {
+	return max(minSize, uint32(uint64(live)*100/percent))
 }
 
 // resize begins to move all entries into a table of another size.

@@ -102,6 +102,30 @@ func TestIndexBearsCollidingHashes(t *testing.T) {
 	}
 }
 
+// Ids that come and go at a constant number leave no dead places behind that would
+// make the table ever fuller.
+func TestIndexBuriesWhatIsDead(t *testing.T) {
+	t.Parallel()
+	m := &indexModel{index: newIndex(), want: map[ref]bool{}, hash: func(r ref) uint32 { return uint32(r) * 2654435769 }}
+	const n = 10_000
+	for r := ref(1); r <= n; r++ {
+		m.add(r)
+	}
+	for m.index.resizing() {
+		m.index.sweep()
+	}
+	size := m.index.cur.size
+	for r := ref(n + 1); r <= 20*n; r++ {
+		m.remove(r - n)
+		m.add(r)
+		require.False(t, m.index.resizing(), "after %d", r)
+		if r%n == 0 {
+			m.check(t)
+		}
+	}
+	require.Equal(t, size, m.index.cur.size)
+}
+
 // No single operation pays for a resize of the whole.
 func TestIndexIsResizedAFewPlacesAtATime(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"math"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ var seedFlag = flag.Uint64("seed", 0, "seed of the random runs; 0: by the clock"
 //	go test ./wheel -run TestName -seed N
 func seeds(t *testing.T, n int, run func(t *testing.T, rnd *rand.Rand)) {
 	t.Helper()
-	first := *seedFlag
+	parent, first := t.Name(), *seedFlag
 	if first == 0 {
 		first = uint64(time.Now().UnixNano())
 	} else {
@@ -31,8 +32,11 @@ func seeds(t *testing.T, n int, run func(t *testing.T, rnd *rand.Rand)) {
 		seed := first + i
 		ok := t.Run("", func(t *testing.T) {
 			defer func() {
-				if t.Failed() || recover() != nil {
-					t.Errorf("repeat with: -run '^%s$' -seed %d", t.Name(), seed)
+				if p := recover(); p != nil {
+					t.Errorf("panic: %v\n%s", p, debug.Stack())
+				}
+				if t.Failed() {
+					t.Errorf("repeat with: -run '^%s$' -seed %d", parent, seed)
 				}
 			}()
 			run(t, rand.New(rand.NewPCG(seed, 0)))

@@ -1,6 +1,7 @@
 package wheel
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -69,6 +70,7 @@ func (s *shard) cancel(hash uint32, id string) (ok bool, atMS int64, sooner bool
 // again and again, so that a storm in one slot does not keep callers waiting.
 func (s *shard) advance(nowMS int64, out []Due) []Due {
 	for s.dueMS.Load() <= nowMS {
+		out = slices.Grow(out, pieceLen) // here, and not with the lock held
 		out = s.advancePiece(nowMS, out)
 	}
 	return out

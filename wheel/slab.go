@@ -41,6 +41,7 @@ type slab struct {
 	spare  *chunk     // one empty chunk, kept: a count that swings around a limit costs nothing
 	live   int        // nodes in use
 	held   int        // chunks that are not nil
+	end    int        // chunks from here on are nil
 
 	trimming            bool // the last answer of sparse
 	scanChunk, scanLeft int  // where topmost goes on: the nodes of the chunk below scanLeft
@@ -103,6 +104,7 @@ func (s *slab) addChunk(c int) {
 		s.use[c].fresh = 1 // node 0 is never used
 	}
 	s.held++
+	s.end = max(s.end, c+1)
 }
 
 // give takes node r out of use.
@@ -132,27 +134,15 @@ func (s *slab) dropChunk(c int) {
 		s.scanLeft = 0 // when the chunk comes back, topmost must begin anew
 	}
 
-	end := len(s.room)
-	for end > 0 && s.noneHeld(end-1) {
-		end--
+	for s.end > 0 && s.chunks[s.end-1] == nil {
+		s.end--
 	}
-	if end*4 < len(s.room) {
-		s.chunks = append([]*chunk(nil), s.chunks[:end*64]...)
-		s.use = append([]chunkUse(nil), s.use[:end*64]...)
-		s.room = append([]uint64(nil), s.room[:end]...)
-		s.first = min(s.first, end)
+	if words := (s.end + 63) / 64; words*4 < len(s.room) {
+		s.chunks = append([]*chunk(nil), s.chunks[:words*64]...)
+		s.use = append([]chunkUse(nil), s.use[:words*64]...)
+		s.room = append([]uint64(nil), s.room[:words]...)
+		s.first = min(s.first, words)
 	}
-}
-
-// noneHeld tells whether the 64 chunks of word w of room have all been given
-// back.
-func (s *slab) noneHeld(w int) bool {
-	for _, ch := range s.chunks[w*64 : w*64+64] {
-		if ch != nil {
-			return false
-		}
-	}
-	return true
 }
 
 // sparse tells whether nodes are to be moved out of the topmost chunk: from
@@ -170,10 +160,7 @@ func (s *slab) sparse() bool {
 
 // topmost is a node in use in the topmost chunk held. It is called when sparse.
 func (s *slab) topmost() ref {
-	c := len(s.chunks) - 1
-	for s.chunks[c] == nil {
-		c--
-	}
+	c := s.end - 1
 	if c != s.scanChunk || s.scanLeft == 0 {
 		s.scanChunk, s.scanLeft = c, int(s.use[c].fresh)
 	}

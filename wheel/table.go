@@ -107,14 +107,21 @@ func (t *table) find(e entry) uint32 {
 // lineLen is how many entries a line of the processor's cache holds.
 const lineLen = 64 / 8
 
-// touch reads what adding or removing hash will read, as far as it is likely to
-// go.
-func (t *table) touch(hash uint32) ref {
+// lines are where a search begins, and the next line of the cache.
+type lines struct{ first, next *entry }
+
+func (t *table) lines(hash uint32) lines {
 	i := t.home(hash)
-	j := min(i+lineLen, t.size-1)
-	k := min(i+2*lineLen, t.size-1)
-	return t.at(i).ref ^ t.at(j).ref ^ t.at(k).ref
+	p := t.pages[i>>pageBits]
+	if p == nil {
+		return lines{&nowhere, &nowhere}
+	}
+	i &= pageMask
+	return lines{&p[i], &p[min(i+lineLen, pageMask)]}
 }
+
+// nowhere stands for a place of a page that there is not.
+var nowhere entry
 
 // bury empties place i, which holds a dead entry. What stands behind it moves
 // up, dead or not, unless that would put it before its home: so every search

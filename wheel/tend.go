@@ -21,8 +21,8 @@ func (c *core) next() wakeup {
 	return w
 }
 
-// nextDue is a lower bound of the earliest due time: exact within the reach of
-// level 0.
+// nextDue is a lower bound of the earliest due time: that itself where it lies in
+// level 0, else the start of its slot.
 func (c *core) nextDue() int64 {
 	c.settle()
 	if c.late != none {

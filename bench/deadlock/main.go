@@ -54,8 +54,13 @@ func main() {
 		fmt.Printf("it did not hang within %v; try again\n", *limit)
 		os.Exit(1)
 	}
+	stacks := stuck()
+	if len(stacks) == 0 {
+		fmt.Printf("nothing has expired for %v, but it waits for no lock of its own: the machine is too busy; try again\n", silence)
+		os.Exit(1)
+	}
 	fmt.Printf("it hangs, %v after the start: nothing has expired for %v\n", time.Since(start).Round(time.Millisecond), silence)
-	for _, stack := range stuck() {
+	for _, stack := range stacks {
 		fmt.Printf("\n%s\n", stack)
 	}
 	fmt.Print(explanation)
@@ -111,8 +116,8 @@ func hangs(slots int64, adders int, limit time.Duration) bool {
 	return false
 }
 
-// stuck is the stacks of the goroutine that flushes, and of one adder that
-// waits with it.
+// stuck is the stacks of the goroutine that waits for the lock it holds, and of
+// one adder that waits with it; nil if there is none.
 func stuck() []string {
 	buf := make([]byte, 4<<20)
 	all := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
@@ -120,10 +125,16 @@ func stuck() []string {
 	for _, s := range all {
 		switch {
 		case strings.Contains(s, "(*bucket).Flush"):
+			if !strings.Contains(s, "(*bucket).Add") {
+				continue
+			}
 			flush = "The goroutine that flushes: Add, at the top, waits for the lock that Flush, below it, holds.\n" + s
 		case strings.Contains(s, "(*bucket).Add") && adder == "":
 			adder = "An adder that waits for the same lock:\n" + s
 		}
+	}
+	if flush == "" {
+		return nil
 	}
 	if adder == "" {
 		return []string{flush}

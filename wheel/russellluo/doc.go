@@ -38,10 +38,12 @@
 //   - It sleeps on the wall clock. When the wall clock is set back, expiry is
 //     late by that step; when the injected clock jumps ahead, what became due
 //     by the jump waits until its delay, computed before, is over. Never early
-//     holds all the same.
+//     holds all the same. (Skipped: "a jump of the clock hands over all that
+//     became due" and "after a step back nothing happens until the clock has
+//     caught up".)
 //   - Every expiry starts a goroutine: 100,000 ids due in one millisecond are
 //     100,000 goroutines, and a batch has one id. fire is called by many of
-//     them at once, in any order.
+//     them at once, in any order. (Skipped: "one slot is one batch".)
 //   - A timer's Stop can be lost while its slot cascades: the timer is in no
 //     slot for a moment, and Stop takes that for expired. The id is still not
 //     handed over, by the check above, but the timer stays in memory until it
@@ -49,14 +51,15 @@
 //   - Stopping can leave goroutines behind. The library's Stop waits for its
 //     two goroutines, and one of them can wait for the other, which has left
 //     already (or hang as above). Stop waits for them for a second, then leaves
-//     them. Nothing is fired by them any more.
+//     them. Nothing is fired by them any more. (Skipped: "Stop leaves no
+//     goroutine".)
 //   - A second Stop of the library panics. The adapter calls it once.
 //   - NextDue is a lower bound, at most 1,024 ms below the earliest due time:
 //     to know it exactly would take a second order of all timers beside the
 //     library's.
 //
-// conformance_test.go skips, by name, the tests of package wheeltest that these
-// exclude: no other.
+// conformance_test.go skips the four tests of package wheeltest that are named
+// here, and no other.
 //
 // Delays are cut at 30 days and armed again, since the library adds them to the
 // wall clock in nanoseconds, which overflow in the year 2262.

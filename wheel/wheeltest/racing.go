@@ -55,13 +55,14 @@ func race(t *testing.T, w wheel.Wheel, nowMS func() int64) {
 			}
 		})
 	}
+	var stopped atomic.Bool
 	for range 2 {
 		callers.Go(func() {
 			time.Sleep(2 * time.Millisecond)
 			w.Stop()
+			stopped.Store(true)
 		})
 	}
-	var stopped atomic.Bool
 	w.Start(func(batch []wheel.Due) {
 		if stopped.Load() {
 			t.Error("fired after Stop had returned")
@@ -79,8 +80,6 @@ func race(t *testing.T, w wheel.Wheel, nowMS func() int64) {
 	returned := make(chan struct{})
 	go func() {
 		callers.Wait()
-		w.Stop()
-		stopped.Store(true)
 		close(returned)
 	}()
 	select {

@@ -37,6 +37,10 @@ var stopping = []conformance{
 		w.Schedule("a", s.nowMS())
 		require.Empty(t, s.hits())
 		w.Stop()
+
+		w = s.start(t)
+		w.Stop()
+		w.Start(s.receive)
 	}},
 	{name: "after Stop nothing is armed and nothing fires", test: func(t *testing.T, s *setup) {
 		w := s.start(t)
