@@ -47,8 +47,3 @@ func fromStart(c Cursor) Cursor {
 
 // cutReason cuts a burial's reason to MaxReasonLen bytes.
 func cutReason(reason string) string { return reason[:min(len(reason), MaxReasonLen)] }
-
-// spentReason is the reason of a task that is buried because its attempts are used up.
-func spentReason(attempts, limit int) string {
-	return fmt.Sprintf("attempt %d of at most %d", attempts+1, limit)
-}

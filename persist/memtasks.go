@@ -1,5 +1,7 @@
 package persist
 
+import "fmt"
+
 // tasks is what a Memory holds, and the transitions: the table of the package
 // documentation, line by line, one id at a time. It knows no clock and no lock.
 //
@@ -126,6 +128,11 @@ func (s *tasks) bury(t *task, nowMS int64, reason string) {
 	t.lost = false
 	s.move(t, StatusDead, nowMS)
 	t.reason = reason
+}
+
+// spentReason is the reason of a task that is buried because its attempts are used up.
+func spentReason(attempts, limit int) string {
+	return fmt.Sprintf("attempt %d of at most %d", attempts+1, limit)
 }
 
 // settle ends a run that token holds. A successor wins, then a cancel; otherwise

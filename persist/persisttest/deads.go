@@ -15,13 +15,13 @@ import (
 // a few milliseconds, but those of one chunk share theirs.
 var deads = []conformance{
 	{"a tie of the dead larger than a page is read once", func(t *testing.T, b *bed) {
-		all := names("tie", tie)
+		all := names("tie", b.tie())
 		b.kill(t, all...)
 		require.ElementsMatch(t, all, deadIDs(b.readDead(t, 300, nil)))
-		require.Equal(t, deadIDs(b.readDead(t, 300, nil)), deadIDs(b.readDead(t, tie+1, nil)), "more than MaxBatch a page")
+		require.Equal(t, deadIDs(b.readDead(t, 300, nil)), deadIDs(b.readDead(t, len(all)+1, nil)), "more than MaxBatch a page")
 	}},
 	{"the dead are read once while those that were read leave", func(t *testing.T, b *bed) {
-		all := names("tie", tie)
+		all := names("tie", b.tie())
 		b.kill(t, all...)
 		n := 0
 		got := b.readDead(t, 250, func(p persist.DeadPage) {
@@ -35,10 +35,10 @@ var deads = []conformance{
 		require.Zero(t, b.depth(t).Dead)
 	}},
 	{"the dead are read once while others die", func(t *testing.T, b *bed) {
-		all := names("m", tie)
+		all := names("m", b.tie())
 		b.kill(t, all...)
 		n := 0
-		got := b.readDead(t, 500, func(persist.DeadPage) {
+		got := b.readDead(t, b.tie()/6, func(persist.DeadPage) {
 			if n++; n <= 5 {
 				b.kill(t, names("a"+string(rune('0'+n)), 20)...)
 				b.kill(t, names("z"+string(rune('0'+n)), 20)...)

@@ -14,6 +14,7 @@ package persisttest
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -30,6 +31,10 @@ type Bed struct {
 	// Advance moves the store's clock on by d. nil: the clock goes by itself, and the
 	// suite waits; it never waits for more than some milliseconds.
 	Advance func(d time.Duration)
+
+	// Slow says that a call takes long however fast the store is, as where an interpreter
+	// in the process runs it: large tests are made small, unless ORDERWHEEL_LONG=1.
+	Slow bool
 
 	// Owner returns one more handle of the same tasks, as another process has it.
 	// nil: Store is used by all.
@@ -49,7 +54,8 @@ func Run(t *testing.T, fresh func(t *testing.T) Bed) {
 	for _, seed := range seeds(t, 5) {
 		t.Run(fmt.Sprintf("random operations do what the model does/seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
-			walk(t, newBed(t, fresh), seed, 250)
+			b := newBed(t, fresh)
+			walk(t, b, seed, b.size(250, 80))
 		})
 	}
 }
@@ -82,6 +88,17 @@ func newBed(t *testing.T, fresh func(t *testing.T) Bed) *bed {
 	t.Cleanup(cancel)
 	return &bed{Store: b.Store, Bed: b, ctx: ctx}
 }
+
+// size is how large a test is.
+func (b *bed) size(large, slow int) int {
+	if b.Slow && os.Getenv("ORDERWHEEL_LONG") != "1" {
+		return slow
+	}
+	return large
+}
+
+// tie is how many stand in one millisecond: more than one call reads.
+func (b *bed) tie() int { return b.size(3000, persist.MaxBatch+100) }
 
 // nowMS is the store's clock.
 func (b *bed) nowMS(t *testing.T) int64 {

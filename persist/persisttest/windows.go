@@ -11,33 +11,30 @@ import (
 	"github.com/orderwheel/orderwheel/persist"
 )
 
-// tie is how many stand in one millisecond.
-const tie = 3000
-
 // windows is reading what is due.
 var windows = []conformance{
 	{"a tie larger than a page is read once", func(t *testing.T, b *bed) {
-		all := names("tie", tie)
+		all := names("tie", b.tie())
 		b.schedule(t, past, all...)
 		b.schedule(t, past-1, "before")
 		b.schedule(t, past+1, "after")
 		want := slices.Concat([]string{"before"}, all, []string{"after"})
 		require.Equal(t, want, dueIDs(b.readDue(t, 300, nil)))
-		require.Equal(t, want, dueIDs(b.readDue(t, tie+2, nil)), "more than MaxBatch a page")
+		require.Equal(t, want, dueIDs(b.readDue(t, len(want), nil)), "more than MaxBatch a page")
 	}},
 	{"a tie is read once while all that was read is removed", func(t *testing.T, b *bed) {
-		all := names("tie", tie)
+		all := names("tie", b.tie())
 		b.schedule(t, past, all...)
 		got := b.readDue(t, 250, func(p persist.Page) { b.cancel(t, dueIDs(p.Due)...) })
 		require.Equal(t, all, dueIDs(got))
 		b.requireEmpty(t)
 	}},
 	{"a tie is read once while it grows behind the cursor and ahead of it", func(t *testing.T, b *bed) {
-		all := names("m", tie)
+		all := names("m", b.tie())
 		b.schedule(t, past, all...)
 		want := slices.Clone(all)
 		n := 0
-		got := b.readDue(t, 500, func(persist.Page) {
+		got := b.readDue(t, b.tie()/6, func(persist.Page) {
 			if n++; n <= 5 {
 				b.schedule(t, past, names("a", 20*n)...)
 				b.schedule(t, past, names("z", 20*n)...)
