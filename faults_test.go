@@ -67,7 +67,7 @@ func TestATaskWhoseLeaseIsOverRunsAgain(t *testing.T) {
 		store, err := persist.New(rdb, persist.Options{})
 		require.NoError(t, err)
 		require.NoError(t, store.Schedule(t.Context(), []persist.Due{{ID: "A", DueMS: 1}}))
-		claims, err := store.Claim(t.Context(), "of-a-dead-process", []string{"A"}, 50*time.Millisecond)
+		claims, err := store.Claim(t.Context(), "of-a-dead-process", []string{"A"}, 50*time.Millisecond, 0)
 		require.NoError(t, err)
 		require.Equal(t, persist.Claimed, claims.Claims[0].State)
 		var r runs

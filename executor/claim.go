@@ -67,7 +67,7 @@ func (e *Executor) claim(batch []*task) {
 	var claims persist.Claims
 	for {
 		var err error
-		if claims, err = e.cfg.Store.Claim(e.ctx, token, ids, e.cfg.Lease); err == nil {
+		if claims, err = e.cfg.Store.Claim(e.ctx, token, ids, e.cfg.Lease, noLimit); err == nil {
 			break
 		}
 		if e.ctx.Err() != nil {

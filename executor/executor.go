@@ -27,11 +27,13 @@ const (
 	// pause is the wait after an answer that the store's own retries could not
 	// mend.
 	pause = time.Second
+	// noLimit: a claim buries nothing, however often a task was tried.
+	noLimit = 0
 )
 
 // Store is what the executor needs of the persistence.
 type Store interface {
-	Claim(ctx context.Context, token string, ids []string, lease time.Duration) (persist.Claims, error)
+	Claim(ctx context.Context, token string, ids []string, lease time.Duration, maxAttempts int) (persist.Claims, error)
 	Ack(ctx context.Context, leases []persist.Lease) ([]persist.Settlement, error)
 	Retry(ctx context.Context, retries []persist.Retry) ([]persist.Settlement, error)
 }

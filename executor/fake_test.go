@@ -51,7 +51,7 @@ func (s *fakeStore) schedule(id string, dueMS int64) {
 	s.due[id], s.first[id], s.attempt[id] = dueMS, dueMS, 0
 }
 
-func (s *fakeStore) Claim(ctx context.Context, token string, ids []string, lease time.Duration) (persist.Claims, error) {
+func (s *fakeStore) Claim(ctx context.Context, token string, ids []string, lease time.Duration, maxAttempts int) (persist.Claims, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tokens = append(s.tokens, token)
@@ -71,6 +71,9 @@ func (s *fakeStore) Claim(ctx context.Context, token string, ids []string, lease
 			c.State, c.Attempt, c.FirstDueMS = persist.Claimed, s.attempt[id], s.first[id]
 		case s.running[id] != nil:
 			c.State = persist.Busy
+		case isDue && dueMS <= now.UnixMilli() && maxAttempts > 0 && s.attempt[id] >= maxAttempts:
+			delete(s.due, id)
+			c.State = persist.Buried
 		case isDue && dueMS <= now.UnixMilli():
 			delete(s.due, id)
 			s.attempt[id]++

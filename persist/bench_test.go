@@ -43,7 +43,7 @@ func benchmarkRun(b *testing.B, store bed, batch int) {
 	}
 	for b.Loop() {
 		timed(&schedule, func() error { return store.Schedule(ctx, dues) })
-		timed(&claim, func() error { _, err := store.Claim(ctx, "0f3c7a5e9b1d", all, time.Minute); return err })
+		timed(&claim, func() error { _, err := store.Claim(ctx, "0f3c7a5e9b1d", all, time.Minute, 0); return err })
 		timed(&ack, func() error { _, err := store.Ack(ctx, leases); return err })
 	}
 	rate := func(d time.Duration) float64 { return float64(batch*b.N) / d.Seconds() }

@@ -101,8 +101,10 @@ func (r *Redis) try(ctx context.Context, attempt func() answer) answer {
 
 // eval sends a script by its SHA, and whole where the server does not know it.
 func (r *Redis) eval(ctx context.Context, s *script, resent bool, args []any) answer {
-	full := make([]any, 0, 7+len(args))
-	full = append(full, "evalsha", s.sha, 3, r.keys.due, r.keys.running, r.keys.claims)
+	keys := r.keys.list()
+	full := make([]any, 0, 4+len(keys)+len(args))
+	full = append(full, "evalsha", s.sha, len(keys))
+	full = append(full, keys...)
 	if s.tellResent {
 		full = append(full, flag(resent))
 	}

@@ -25,6 +25,7 @@ func TestCheckLeavesTasksAlone(t *testing.T) {
 	onBoth(t, func(t *testing.T, b bed) {
 		b.scheduled(t, past, "x", "y")
 		b.claimed(t, "tok", time.Hour, "y")
+		b.died(t, past, "z")
 		before := b.stored(t)
 		_, err := b.Check(t.Context())
 		require.NoError(t, err)

@@ -2,6 +2,7 @@ package persist
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -17,21 +18,26 @@ var tokenRE = regexp.MustCompile(`^([!-,.-~]|[!-~]{2,64})$`)
 // its token settles them. The token (1 to 64 visible ASCII characters, not a single
 // -) must be new for every claim, never one per instance.
 //
+// A task that was claimed maxAttempts times already (0: there is no limit) and is due is
+// Buried instead: it is dead now, with a reason that says so, and does not run. So a
+// task whose every run kills its process ends too.
+//
 // A claim whose answer was lost may be repeated with the same token and ids: what
 // it already holds is Claimed again, as the same attempt, with a new lease. A copy
-// that Redis executes after that does the same once more.
+// that Redis executes after that does the same once more. What it buried is Buried again
+// when the call repeats itself, and Gone when it is made anew.
 //
-// ErrInvalid is returned for a bad token or lease. With an error the answers of
+// ErrInvalid is returned for a bad token, lease or limit. With an error the answers of
 // the chunks (of MaxBatch) before it are returned, and ids beyond them may be
 // claimed if it wraps ErrUnknownOutcome: repeat it.
-func (r *Redis) Claim(ctx context.Context, token string, ids []string, lease time.Duration) (Claims, error) {
-	if err := checkClaim(token, lease); err != nil {
+func (r *Redis) Claim(ctx context.Context, token string, ids []string, lease time.Duration, maxAttempts int) (Claims, error) {
+	if err := errors.Join(checkClaim(token, lease), checkMaxAttempts(maxAttempts)); err != nil {
 		return Claims{}, err
 	}
 	leaseMS := ceilMS(lease)
 	claims := Claims{Claims: make([]Claim, 0, len(ids))}
 	for chunk := range slices.Chunk(ids, MaxBatch) {
-		args := append([]any{token, leaseMS}, anys(chunk)...)
+		args := append([]any{token, leaseMS, maxAttempts}, anys(chunk)...)
 		rp, err := r.run(ctx, claimScript, args...)
 		if err != nil {
 			return claims, err
@@ -64,13 +70,12 @@ func (r *reply) claim(id string) Claim {
 }
 
 func checkClaim(token string, lease time.Duration) error {
+	var f faults
 	if !tokenRE.MatchString(token) {
-		return fmt.Errorf("%w: token is %q: use 1 to 64 visible ASCII characters, not a single -", ErrInvalid, token)
+		f.add(fmt.Errorf("%w: token is %q: use 1 to 64 visible ASCII characters, not a single -", ErrInvalid, token))
 	}
-	if lease <= 0 {
-		return fmt.Errorf("%w: lease is %v: it must be longer than 0", ErrInvalid, lease)
-	}
-	return nil
+	f.add(checkLease(lease))
+	return f.err()
 }
 
 // ceilMS rounds up to milliseconds.

@@ -35,7 +35,13 @@ func TestConcurrentCallersLeaveEveryTaskInOnePlace(t *testing.T) {
 		s := b.stored(t)
 		for id := range s.Due {
 			require.NotContains(t, s.Running, id)
+			require.NotContains(t, s.Dead, id)
 		}
+		for id := range s.Dead {
+			require.NotContains(t, s.Running, id)
+			require.Contains(t, s.Reasons, id)
+		}
+		require.Len(t, s.Reasons, len(s.Dead))
 		for id := range s.Running {
 			require.Contains(t, s.Claims, id)
 		}
@@ -49,6 +55,8 @@ func TestConcurrentCallersLeaveEveryTaskInOnePlace(t *testing.T) {
 			do(t, b.client, "ZADD", keyRunning, "XX", 1, id) // all leases are over
 		}
 		_, err := b.Reap(t.Context(), 100)
+		require.NoError(t, err)
+		_, err = b.Requeue(t.Context(), oddIDs)
 		require.NoError(t, err)
 		for id := range b.stored(t).Due {
 			b.scheduled(t, past, id)
@@ -66,23 +74,35 @@ func (b bed) anything(ctx context.Context, rnd *rand.Rand, token string) error {
 	for i := range list {
 		list[i] = oddIDs[rnd.IntN(len(oddIDs))]
 	}
-	switch rnd.IntN(5) {
+	switch rnd.IntN(8) {
+	case 3:
+		if rnd.IntN(2) == 0 {
+			_, err := b.Requeue(ctx, list)
+			return err
+		}
+		_, err := b.Discard(ctx, list)
+		return err
 	case 0:
 		_, err := b.Cancel(ctx, list)
 		return err
 	case 1:
 		_, err := b.Reap(ctx, len(list))
 		return err
-	case 2: // a run that ends in an ack or a retry
-		claims, err := b.Claim(ctx, token, list, time.Duration(1+rnd.IntN(3))*time.Millisecond)
+	case 2, 4: // a run that ends in an ack, a retry or a burial
+		claims, err := b.Claim(ctx, token, list, time.Duration(1+rnd.IntN(3))*time.Millisecond, rnd.IntN(3))
 		if err != nil {
 			return err
 		}
 		for _, c := range claims.Claims {
 			l := persist.Lease{ID: c.ID, Token: token}
-			if rnd.IntN(2) == 0 {
+			switch rnd.IntN(4) {
+			case 0:
 				_, err = b.Ack(ctx, []persist.Lease{l})
-			} else {
+			case 1:
+				_, err = b.Bury(ctx, []persist.Burial{{Lease: l, Reason: token}})
+			case 2:
+				_, err = b.Renew(ctx, []persist.Lease{l}, time.Duration(1+rnd.IntN(3))*time.Millisecond)
+			default:
 				_, err = b.Retry(ctx, []persist.Retry{{Lease: l, DueMS: past}})
 			}
 			if err != nil {

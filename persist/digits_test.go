@@ -66,7 +66,7 @@ func TestClaimKeepsEveryDigit(t *testing.T) {
 	onBoth(t, func(t *testing.T, b bed) {
 		dues, list := tasks(t)
 		require.NoError(t, b.Schedule(t.Context(), dues))
-		got, err := b.Claim(t.Context(), "tok", list, time.Hour)
+		got, err := b.Claim(t.Context(), "tok", list, time.Hour, 0)
 		require.NoError(t, err)
 		for i, d := range dues {
 			c := got.Claims[i]

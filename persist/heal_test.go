@@ -83,7 +83,7 @@ func TestAClaimWithoutItsLeaseCanStillBeSettled(t *testing.T) {
 		b.client.FlushAll(t.Context())
 		start(t, b, "run")
 		lose()
-		got, err := b.Claim(t.Context(), "tok2", []string{"x"}, time.Hour)
+		got, err := b.Claim(t.Context(), "tok2", []string{"x"}, time.Hour, 0)
 		require.NoError(t, err)
 		require.Equal(t, persist.Busy, got.Claims[0].State, "until it is taken back")
 		require.Equal(t, persist.Running, cancelX(t, b))
@@ -101,7 +101,7 @@ func TestALeaseWithoutItsRecordEnds(t *testing.T) {
 		require.Equal(t, persist.Refused, ackX(t, b, "tok").State, "whose token it was is not known")
 		require.Equal(t, persist.Refused, ackX(t, b, "").State)
 		require.Equal(t, persist.Refused, ackX(t, b, "-").State)
-		got, err := b.Claim(t.Context(), "tok2", []string{"x"}, time.Hour)
+		got, err := b.Claim(t.Context(), "tok2", []string{"x"}, time.Hour, 0)
 		require.NoError(t, err)
 		require.Equal(t, persist.Busy, got.Claims[0].State)
 
@@ -153,13 +153,13 @@ func TestNoRecordIsTooBroken(t *testing.T) {
 			"", " ", "x", "tok", "tok 1 - 1000", "tok one - 1000 -", "tok 1 - x y", "tok 1 - 1e400 -9", "- - - - -",
 			"tok 99999999999999999999999999 cl 1 1", "tok 1 ? 1000 -", "\x00\xff", "tok 1 - 1000 - more", "{}",
 		} {
-			for _, state := range []string{"gone", "due", "run", "lost"} {
+			for _, state := range []string{"gone", "due", "run", "lost", "dead"} {
 				b.client.FlushAll(t.Context())
 				start(t, b, state)
 				do(t, b.client, "HSET", keyClaims, "x", record)
 				name := fmt.Sprintf("%s %q", state, record)
 				for _, op := range []func() error{
-					func() error { _, err := b.Claim(t.Context(), "new", []string{"x"}, time.Hour); return err },
+					func() error { _, err := b.Claim(t.Context(), "new", []string{"x"}, time.Hour, 0); return err },
 					func() error { _, err := b.Ack(t.Context(), []persist.Lease{{ID: "x", Token: "tok"}}); return err },
 					func() error {
 						_, err := b.Retry(t.Context(), []persist.Retry{{Lease: persist.Lease{ID: "x", Token: "tok"}, DueMS: 1}})
@@ -168,6 +168,18 @@ func TestNoRecordIsTooBroken(t *testing.T) {
 					func() error { return b.Schedule(t.Context(), []persist.Due{{ID: "x", DueMS: 1}}) },
 					func() error { _, err := b.Cancel(t.Context(), []string{"x"}); return err },
 					func() error { _, err := b.Reap(t.Context(), 10); return err },
+					func() error { _, err := b.Lookup(t.Context(), []string{"x"}); return err },
+					func() error {
+						_, err := b.Renew(t.Context(), []persist.Lease{{ID: "x", Token: "tok"}}, time.Hour)
+						return err
+					},
+					func() error {
+						_, err := b.Bury(t.Context(), []persist.Burial{{Lease: persist.Lease{ID: "x", Token: "tok"}}})
+						return err
+					},
+					func() error { _, err := b.Dead(t.Context(), persist.Cursor{}, 10); return err },
+					func() error { _, err := b.Requeue(t.Context(), []string{"x"}); return err },
+					func() error { _, err := b.Discard(t.Context(), []string{"x"}); return err },
 				} {
 					require.NoError(t, op(), name)
 				}
@@ -199,7 +211,7 @@ func TestAScoreWrittenByHandFiresNeitherEarlyNorNever(t *testing.T) {
 		}
 		for _, score := range []float64{1e15, 1e300, math.Inf(1)} {
 			require.NoError(t, b.client.ZAdd(t.Context(), keyDue, redis.Z{Score: score, Member: "x"}).Err())
-			got, err := b.Claim(t.Context(), "tok", []string{"x"}, time.Hour)
+			got, err := b.Claim(t.Context(), "tok", []string{"x"}, time.Hour, 0)
 			require.NoError(t, err)
 			require.Equal(t, persist.NotYet, got.Claims[0].State)
 			require.EqualValues(t, persist.MaxDueMS, got.Claims[0].DueMS)
@@ -213,7 +225,7 @@ func TestAScoreWrittenByHandFiresNeitherEarlyNorNever(t *testing.T) {
 func TestAKeyOfAnotherTypeIsAnErrorOfEveryCall(t *testing.T) {
 	onBoth(t, func(t *testing.T, b bed) {
 		ctx := t.Context()
-		for _, key := range []string{keyDue, keyRunning, keyClaims} {
+		for _, key := range []string{keyDue, keyRunning, keyClaims, keyDead, keyReasons} {
 			b.client.FlushAll(ctx)
 			require.NoError(t, b.client.Set(ctx, key, "theirs", 0).Err())
 			fatal := func(err error) {
@@ -225,12 +237,26 @@ func TestAKeyOfAnotherTypeIsAnErrorOfEveryCall(t *testing.T) {
 			fatal(b.Schedule(ctx, []persist.Due{{ID: "x", DueMS: past}}))
 			_, err := b.Cancel(ctx, []string{"x"})
 			fatal(err)
-			_, err = b.Claim(ctx, "tok", []string{"x"}, time.Hour)
+			_, err = b.Claim(ctx, "tok", []string{"x"}, time.Hour, 0)
 			fatal(err)
 			_, err = b.Ack(ctx, []persist.Lease{{ID: "x", Token: "tok"}})
 			fatal(err)
 			_, err = b.Retry(ctx, []persist.Retry{{Lease: persist.Lease{ID: "x", Token: "tok"}}})
 			fatal(err)
+			_, err = b.Bury(ctx, []persist.Burial{{Lease: persist.Lease{ID: "x", Token: "tok"}}})
+			fatal(err)
+			_, err = b.Renew(ctx, []persist.Lease{{ID: "x", Token: "tok"}}, time.Hour)
+			fatal(err)
+			_, err = b.Requeue(ctx, []string{"x"})
+			fatal(err)
+			_, err = b.Discard(ctx, []string{"x"})
+			fatal(err)
+			_, err = b.Lookup(ctx, []string{"x"})
+			fatal(err)
+			_, err = b.Dead(ctx, persist.Cursor{}, 10)
+			if key == keyDead || key == keyReasons {
+				fatal(err)
+			}
 			_, err = b.Check(ctx)
 			fatal(err)
 			if key == keyDue {
@@ -238,6 +264,10 @@ func TestAKeyOfAnotherTypeIsAnErrorOfEveryCall(t *testing.T) {
 				fatal(err)
 			} else {
 				_, err = b.Reap(ctx, 10)
+				fatal(err)
+			}
+			if key != keyClaims && key != keyReasons {
+				_, err = b.Depth(ctx)
 				fatal(err)
 			}
 			require.Equal(t, []string{key}, b.client.Keys(ctx, "*").Val(), "nothing was written")

@@ -14,10 +14,20 @@ type keys struct {
 	due     string // ZSet: id, score = due ms
 	running string // ZSet: id, score = end of the lease in ms
 	claims  string // hash: id -> record
+	dead    string // ZSet: id, score = when it was buried in ms
+	reasons string // hash: id -> record
+}
+
+// list returns the keys as KEYS of a script, in the order of lua/common.lua.
+func (k keys) list() []any {
+	return []any{k.due, k.running, k.claims, k.dead, k.reasons}
 }
 
 // shardKeys returns the keys of the only shard there is so far.
 func shardKeys(namespace string) keys {
 	tag := "{" + namespace + ":0}"
-	return keys{due: tag + ":due", running: tag + ":running", claims: tag + ":claims"}
+	return keys{
+		due: tag + ":due", running: tag + ":running", claims: tag + ":claims",
+		dead: tag + ":dead", reasons: tag + ":reasons",
+	}
 }

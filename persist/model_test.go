@@ -21,11 +21,15 @@ type task struct {
 	lost       bool
 	first      int64 // -1: not run yet
 	succ       int64 // -1: none
+	buried     int64 // -1: not dead
+	reason     string
 }
 
-func dueTask(ms int64) *task { return &task{due: ms, lease: -1, first: -1, succ: -1} }
+func dueTask(ms int64) *task { return &task{due: ms, lease: -1, first: -1, succ: -1, buried: -1} }
 
 func (t *task) running() bool { return t.lease >= 0 }
+
+func (t *task) dead() bool { return t.buried >= 0 }
 
 func (m model) schedule(id string, ms int64) {
 	t := m[id]
@@ -39,7 +43,7 @@ func (m model) schedule(id string, ms int64) {
 
 func (m model) cancel(id string) persist.CancelOutcome {
 	t := m[id]
-	if t == nil {
+	if t == nil || t.dead() {
 		return persist.NotFound
 	}
 	if t.running() {
@@ -54,11 +58,11 @@ func (m model) cancel(id string) persist.CancelOutcome {
 	return persist.Cancelled
 }
 
-func (m model) claim(id, token string, nowMS, leaseMS int64) persist.Claim {
+func (m model) claim(id, token string, nowMS, leaseMS int64, most int) persist.Claim {
 	t := m[id]
 	c := persist.Claim{ID: id}
 	switch {
-	case t == nil:
+	case t == nil || t.dead():
 		c.State = persist.Gone
 	case t.running() && t.token != token:
 		c.State = persist.Busy
@@ -67,6 +71,9 @@ func (m model) claim(id, token string, nowMS, leaseMS int64) persist.Claim {
 		c.State, c.Attempt, c.FirstDueMS = persist.Claimed, t.attempt, t.first
 	case t.due > nowMS:
 		c.State, c.DueMS, c.LeftMS = persist.NotYet, t.due, t.due-nowMS
+	case most > 0 && t.attempt >= most:
+		m.entomb(id, nowMS, fmt.Sprintf("attempt %d of at most %d", t.attempt+1, most))
+		c.State = persist.Buried
 	default:
 		if t.first < 0 {
 			t.first = t.due
@@ -170,14 +177,22 @@ func (m model) window(untilMS int64) []persist.Due {
 	return dues
 }
 
-// stored is what Redis has to hold. An id stands in due or in running or nowhere;
-// claims has those that run or are being retried.
+// stored is what Redis has to hold. An id stands in due, running or dead, or nowhere;
+// claims has those that run or are being retried, reasons the dead.
 func (m model) stored() stored {
-	s := stored{Due: map[string]string{}, Running: map[string]string{}, Claims: map[string]string{}}
+	s := stored{
+		Due: map[string]string{}, Running: map[string]string{}, Dead: map[string]string{},
+		Claims: map[string]string{}, Reasons: map[string]string{},
+	}
 	for id, t := range m {
-		if t.running() {
+		switch {
+		case t.dead():
+			s.Dead[id] = strconv.FormatInt(t.buried, 10)
+			s.Reasons[id] = t.burial()
+			continue
+		case t.running():
 			s.Running[id] = strconv.FormatInt(t.lease, 10)
-		} else {
+		default:
 			s.Due[id] = strconv.FormatInt(t.due, 10)
 		}
 		if t.running() || t.attempt > 0 || t.lost {
@@ -187,13 +202,14 @@ func (m model) stored() stored {
 	return s
 }
 
-func (t *task) record() string {
-	or := func(s string, is bool) string {
-		if is {
-			return s
-		}
-		return "-"
+func or(s string, is bool) string {
+	if is {
+		return s
 	}
+	return "-"
+}
+
+func (t *task) record() string {
 	flags := ""
 	if t.cancelled {
 		flags += "c"

@@ -82,14 +82,41 @@ func TestBadArgumentsAreInvalid(t *testing.T) {
 	b := setupMini(t)
 	ctx := t.Context()
 	for _, token := range []string{"", "-", "a b", "a\n", "Ä", strings.Repeat("t", 65)} {
-		_, err := b.Claim(ctx, token, []string{"x"}, time.Second)
+		_, err := b.Claim(ctx, token, []string{"x"}, time.Second, 0)
 		require.ErrorIs(t, err, persist.ErrInvalid, "%q", token)
 	}
 	for _, lease := range []time.Duration{0, -1} {
-		_, err := b.Claim(ctx, "tok", []string{"x"}, lease)
+		_, err := b.Claim(ctx, "tok", []string{"x"}, lease, 0)
 		require.ErrorIs(t, err, persist.ErrInvalid, "%v", lease)
 	}
-	_, err := b.Retry(ctx, []persist.Retry{{DueMS: -1}, {DueMS: persist.MaxDueMS + 1}})
+	_, err := b.Claim(ctx, "", []string{"x"}, 0, -1)
+	for _, part := range []string{"token is \"\"", "lease is 0s", "maxAttempts is -1"} { // all of them at once
+		require.ErrorContains(t, err, part)
+	}
+	for _, lease := range []time.Duration{0, -1} {
+		_, err = b.Renew(ctx, []persist.Lease{{ID: "x", Token: "tok"}}, lease)
+		require.ErrorIs(t, err, persist.ErrInvalid, "%v", lease)
+	}
+	bad := []string{"good", "", strings.Repeat("x", persist.MaxIDLen+1)}
+	invalid := func(err error) {
+		t.Helper()
+		require.ErrorIs(t, err, persist.ErrInvalid)
+		require.ErrorContains(t, err, "task 1 is empty")
+		require.ErrorContains(t, err, "task 2")
+	}
+	_, err = b.Requeue(ctx, bad)
+	invalid(err)
+	_, err = b.Discard(ctx, bad)
+	invalid(err)
+	_, err = b.Lookup(ctx, bad)
+	invalid(err)
+	_, err = b.Cancel(ctx, bad)
+	invalid(err)
+	for _, limit := range []int{0, -1} {
+		_, err = b.Dead(ctx, persist.Cursor{}, limit)
+		require.ErrorIs(t, err, persist.ErrInvalid)
+	}
+	_, err = b.Retry(ctx, []persist.Retry{{DueMS: -1}, {DueMS: persist.MaxDueMS + 1}})
 	require.ErrorIs(t, err, persist.ErrInvalid)
 	require.ErrorContains(t, err, "task 0")
 	require.ErrorContains(t, err, "task 1")

@@ -290,7 +290,7 @@ func TestALateReplyIsNotTakenForAnother(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		b.server.Resume()
-		got, err := store.Claim(bounded(t), "tok", []string{id}, time.Hour)
+		got, err := store.Claim(bounded(t), "tok", []string{id}, time.Hour, 0)
 		require.NoError(t, err)
 		require.Equal(t, id, got.Claims[0].ID)
 		require.Equal(t, persist.Claimed, got.Claims[0].State)

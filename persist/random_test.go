@@ -40,7 +40,7 @@ func TestRandomOperationsDoWhatTheModelDoesOnMiniredis(t *testing.T) {
 	for _, seed := range seeds(t, 5) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
-			walk(t, setupMini(t), seed, 120)
+			walk(t, setupMini(t), seed, 200)
 		})
 	}
 }
@@ -51,7 +51,7 @@ func TestRandomOperationsDoWhatTheModelDoesOnRedis(t *testing.T) {
 	for _, seed := range seeds(t, 5) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			require.NoError(t, b.client.FlushAll(t.Context()).Err())
-			walk(t, b, seed, 200)
+			walk(t, b, seed, 300)
 		})
 	}
 }
@@ -79,6 +79,8 @@ func walk(t *testing.T, b bed, seed uint64, steps int) {
 		require.Equal(t, w.model.stored(), w.stored(t), "after step %d, %s", step, op)
 		if step%4 == 0 {
 			w.compareWindow(t)
+			w.compareDead(t)
+			w.compareRecords(t)
 		}
 	}
 	w.drain(t)
@@ -105,17 +107,25 @@ func (w *walker) tick(t *testing.T) {
 }
 
 func (w *walker) step(t *testing.T) string {
-	switch w.rnd.IntN(8) {
-	case 0, 1:
+	switch w.rnd.IntN(15) {
+	case 0, 1, 2:
 		return w.stepSchedule(t)
-	case 2:
+	case 3:
 		return w.stepCancel(t)
-	case 3, 4:
+	case 4, 5, 6:
 		return w.stepClaim(t)
-	case 5:
+	case 7:
 		return w.stepAck(t)
-	case 6:
+	case 8, 9:
 		return w.stepRetry(t)
+	case 10:
+		return w.stepBury(t)
+	case 11:
+		return w.stepRenew(t)
+	case 12:
+		return w.stepRequeue(t)
+	case 13:
+		return w.stepDiscard(t)
 	default:
 		return w.stepReap(t)
 	}
@@ -186,16 +196,17 @@ func (w *walker) stepClaim(t *testing.T) string {
 		w.tokens = append(w.tokens, token)
 	}
 	leaseMS := []int64{1, 3_600_000}[w.rnd.IntN(2)]
-	got, err := w.Claim(t.Context(), token, list, time.Duration(leaseMS)*time.Millisecond)
+	most := []int{0, 0, 1, 2, 3}[w.rnd.IntN(5)]
+	got, err := w.Claim(t.Context(), token, list, time.Duration(leaseMS)*time.Millisecond, most)
 	require.NoError(t, err)
 	if w.mini != nil {
 		require.Equal(t, w.nowMS, got.NowMS)
 	}
 	var want []persist.Claim
 	for _, id := range list {
-		want = append(want, w.model.claim(id, token, got.NowMS, leaseMS))
+		want = append(want, w.model.claim(id, token, got.NowMS, leaseMS, most))
 	}
-	op := fmt.Sprintf("claim %s %q for %d ms at %d", token, list, leaseMS, got.NowMS)
+	op := fmt.Sprintf("claim %s %q for %d ms at %d, at most %d times", token, list, leaseMS, got.NowMS, most)
 	require.Equal(t, want, got.Claims, op)
 	return op
 }
@@ -294,7 +305,7 @@ func (w *walker) drain(t *testing.T) {
 				c := w.claimed(t, "last", time.Hour, id)[0]
 				require.Equal(t, 1, c.Attempt)
 				task = w.model[id]
-				w.model.claim(id, "last", w.nowMS, 1)
+				w.model.claim(id, "last", w.nowMS, 1, 0)
 			}
 			l := persist.Lease{ID: id, Token: task.token}
 			got, err := w.Ack(t.Context(), []persist.Lease{l})

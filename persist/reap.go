@@ -1,9 +1,6 @@
 package persist
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // Reap takes back tasks that run with their lease over, at most limit of them, the
 // oldest lease first. Such a task is due now and marked lost; a successor
@@ -11,14 +8,15 @@ import (
 // are due afterwards, with their due time. Fewer than limit does not mean that none
 // are left: some may be gone, so call it regularly.
 //
-// It also finds claims whose lease somebody removed from Redis: each call looks at a
-// few, so that all are seen in time.
+// It also finds claims whose lease somebody removed from Redis, and drops the reasons
+// of those that somebody removed from the dead: each call looks at a few, so that all
+// are seen in time.
 //
 // ErrInvalid is returned for a limit below 1. With an error the tasks taken back
 // before it are returned.
 func (r *Redis) Reap(ctx context.Context, limit int) ([]Due, error) {
-	if limit < 1 {
-		return nil, fmt.Errorf("%w: limit is %d: it must be at least 1", ErrInvalid, limit)
+	if err := checkLimit(limit); err != nil {
+		return nil, err
 	}
 	var dues []Due
 	for limit > 0 {

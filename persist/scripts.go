@@ -26,6 +26,8 @@ var (
 	stateLua string
 	//go:embed lua/transitions.lua
 	transitionsLua string
+	//go:embed lua/page.lua
+	pageLua string
 
 	//go:embed lua/schedule.lua
 	scheduleLua string
@@ -37,11 +39,25 @@ var (
 	ackLua string
 	//go:embed lua/retry.lua
 	retryLua string
+	//go:embed lua/bury.lua
+	buryLua string
+	//go:embed lua/renew.lua
+	renewLua string
 	//go:embed lua/reap.lua
 	reapLua string
+	//go:embed lua/requeue.lua
+	requeueLua string
+	//go:embed lua/discard.lua
+	discardLua string
 
 	//go:embed lua/window.lua
 	windowLua string
+	//go:embed lua/dead.lua
+	deadLua string
+	//go:embed lua/lookup.lua
+	lookupLua string
+	//go:embed lua/depth.lua
+	depthLua string
 	//go:embed lua/now.lua
 	nowLua string
 	//go:embed lua/probe.lua
@@ -52,11 +68,18 @@ var (
 var (
 	scheduleScript = writer("schedule", scheduleLua)
 	cancelScript   = writer("cancel", cancelLua)
-	claimScript    = writer("claim", claimLua)
-	ackScript      = settler("ack", ackLua)
-	retryScript    = settler("retry", retryLua)
+	claimScript    = writer("claim", claimLua).tell()
+	ackScript      = writer("ack", ackLua).tell()
+	retryScript    = writer("retry", retryLua).tell()
+	buryScript     = writer("bury", buryLua).tell()
+	renewScript    = writer("renew", renewLua)
 	reapScript     = writer("reap", reapLua)
-	windowScript   = newScript("window", commonLua, windowLua)
+	requeueScript  = writer("requeue", requeueLua).tell()
+	discardScript  = writer("discard", discardLua)
+	windowScript   = newScript("window", commonLua, pageLua, windowLua)
+	deadScript     = newScript("dead", commonLua, stateLua, pageLua, deadLua)
+	lookupScript   = newScript("lookup", commonLua, stateLua, lookupLua)
+	depthScript    = newScript("depth", commonLua, depthLua)
 	nowScript      = newScript("now", commonLua, nowLua)
 	probeScript    = newScript("check", commonLua, probeLua)
 )
@@ -73,8 +96,8 @@ func writer(name, lua string) *script {
 	return s
 }
 
-func settler(name, lua string) *script {
-	s := writer(name, lua)
+// tell makes s know whether an earlier copy may have been applied.
+func (s *script) tell() *script {
 	s.tellResent = true
 	return s
 }

@@ -1,9 +1,6 @@
 package persist
 
-import (
-	"context"
-	"slices"
-)
+import "context"
 
 // Ack says that claimed tasks are done. The settlements stand in the order asked:
 //
@@ -18,25 +15,9 @@ import (
 //
 // With an error the settlements of the chunks (of MaxBatch) before it are returned.
 func (r *Redis) Ack(ctx context.Context, leases []Lease) ([]Settlement, error) {
-	settlements := make([]Settlement, 0, len(leases))
-	for chunk := range slices.Chunk(leases, MaxBatch) {
-		args := make([]any, 0, 2*len(chunk))
-		for _, l := range chunk {
-			args = append(args, l.ID, l.Token)
-		}
-		rp, err := r.run(ctx, ackScript, args...)
-		if err != nil {
-			return settlements, err
-		}
-		answered := len(settlements)
-		for _, l := range chunk {
-			settlements = append(settlements, rp.settlement(l.ID))
-		}
-		if err := rp.done(); err != nil {
-			return settlements[:answered], err
-		}
-	}
-	return settlements, nil
+	return each(ctx, r, ackScript, nil, leases,
+		func(call []any, l Lease) []any { return append(call, l.ID, l.Token) },
+		func(rp *reply, l Lease) Settlement { return rp.settlement(l.ID) })
 }
 
 // Retry puts claimed tasks back, due at DueMS each. The settlements stand in the
@@ -53,25 +34,27 @@ func (r *Redis) Retry(ctx context.Context, retries []Retry) ([]Settlement, error
 	if err := checkRetries(retries); err != nil {
 		return nil, err
 	}
-	settlements := make([]Settlement, 0, len(retries))
-	for chunk := range slices.Chunk(retries, MaxBatch) {
-		args := make([]any, 0, 4*len(chunk))
-		for _, re := range chunk {
-			args = append(args, re.ID, re.Token, re.DueMS, re.flags())
-		}
-		rp, err := r.run(ctx, retryScript, args...)
-		if err != nil {
-			return settlements, err
-		}
-		answered := len(settlements)
-		for _, re := range chunk {
-			settlements = append(settlements, rp.settlement(re.ID))
-		}
-		if err := rp.done(); err != nil {
-			return settlements[:answered], err
-		}
-	}
-	return settlements, nil
+	return each(ctx, r, retryScript, nil, retries,
+		func(call []any, re Retry) []any { return append(call, re.ID, re.Token, re.DueMS, re.flags()) },
+		func(rp *reply, re Retry) Settlement { return rp.settlement(re.ID) })
+}
+
+// Bury ends claimed tasks for good: each is dead now, with its reason, of which the
+// first MaxReasonLen bytes are kept. It does not run again, unless it is requeued or
+// scheduled. The settlements stand in the order asked:
+//
+//   - Settled: it is dead; or it was cancelled meanwhile, and nothing is left of it.
+//   - Scheduled: it was scheduled again meanwhile, and this successor is due at DueMS.
+//   - Refused: as in Ack.
+//
+// Lost answers and errors: as in Ack. A repeated call leaves the time of the burial as
+// the lost copy wrote it.
+func (r *Redis) Bury(ctx context.Context, burials []Burial) ([]Settlement, error) {
+	return each(ctx, r, buryScript, nil, burials,
+		func(call []any, b Burial) []any {
+			return append(call, b.ID, b.Token, cutReason(b.Reason))
+		},
+		func(rp *reply, b Burial) Settlement { return rp.settlement(b.ID) })
 }
 
 // flags are the options of a retry as its script reads them.

@@ -29,6 +29,8 @@ const (
 	keyDue     = "{orderwheel:0}:due"
 	keyRunning = "{orderwheel:0}:running"
 	keyClaims  = "{orderwheel:0}:claims"
+	keyDead    = "{orderwheel:0}:dead"
+	keyReasons = "{orderwheel:0}:reasons"
 )
 
 // onBoth runs a test against miniredis and against a real redis-server.
@@ -100,7 +102,7 @@ func (b bed) scheduled(t testing.TB, ms int64, ids ...string) {
 // claimed claims ids, all of which have to be due.
 func (b bed) claimed(t testing.TB, token string, lease time.Duration, ids ...string) []persist.Claim {
 	t.Helper()
-	got, err := b.Claim(bounded(t), token, ids, lease)
+	got, err := b.Claim(bounded(t), token, ids, lease, 0)
 	require.NoError(t, err)
 	require.Len(t, got.Claims, len(ids))
 	for i, c := range got.Claims {
@@ -112,8 +114,8 @@ func (b bed) claimed(t testing.TB, token string, lease time.Duration, ids ...str
 
 // stored is all that Redis holds, as an operator sees it.
 type stored struct {
-	Due, Running map[string]string // id -> score, in Redis' own digits
-	Claims       map[string]string
+	Due, Running, Dead map[string]string // id -> score, in Redis' own digits
+	Claims, Reasons    map[string]string
 }
 
 func (b bed) stored(t testing.TB) stored {
@@ -129,9 +131,15 @@ func (b bed) stored(t testing.TB) stored {
 		}
 		return m
 	}
-	claims, err := b.client.HGetAll(ctx, keyClaims).Result()
-	require.NoError(t, err)
-	return stored{Due: scores(keyDue), Running: scores(keyRunning), Claims: claims}
+	records := func(key string) map[string]string {
+		m, err := b.client.HGetAll(ctx, key).Result()
+		require.NoError(t, err)
+		return m
+	}
+	return stored{
+		Due: scores(keyDue), Running: scores(keyRunning), Dead: scores(keyDead),
+		Claims: records(keyClaims), Reasons: records(keyReasons),
+	}
 }
 
 // requireEmpty fails if a key is left.

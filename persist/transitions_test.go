@@ -45,6 +45,9 @@ func start(t *testing.T, b bed, state string) {
 	case "retry", "lost": // put back; its handler may still be at work
 		start(t, b, "run")
 		retryX(t, b, persist.Retry{DueMS: 2_000, Abandoned: state == "lost"})
+	case "dead":
+		start(t, b, "run")
+		require.Equal(t, persist.Settlement{ID: "x", State: persist.Settled}, buryX(t, b, "tok", "broken"))
 	default:
 		t.Fatalf("no state %q", state)
 	}
@@ -74,13 +77,20 @@ func ackX(t *testing.T, b bed, token string) persist.Settlement {
 	return got[0]
 }
 
-// left is what stands in Redis for "x": where, and its record.
+// left is what stands in Redis for "x": where, and its record (of the dead, that of
+// the reasons).
 func left(t *testing.T, b bed) (where, record string) {
 	s := b.stored(t)
 	_, running := s.Running["x"]
 	due, isDue := s.Due["x"]
-	require.False(t, running && isDue, "in two places")
+	_, dead := s.Dead["x"]
+	require.False(t, running && isDue || running && dead || isDue && dead, "in two places")
+	_, reason := s.Reasons["x"]
+	require.Equal(t, dead, reason, "a reason is there for the dead, and for nobody else")
 	switch {
+	case dead:
+		require.NotContains(t, s.Claims, "x")
+		return "dead", s.Reasons["x"]
 	case running:
 		where = "running"
 	case isDue:
@@ -99,6 +109,7 @@ func TestScheduleMakesDueOrSetsTheSuccessor(t *testing.T) {
 			{"later", "due 5000", ""},
 			{"retry", "due 5000", ""}, // afresh: attempt 0
 			{"lost", "due 5000", ""},  // and no flags
+			{"dead", "due 5000", ""},
 			{"run", "running", "tok 1 - 1000 5000"},
 			{"run+c", "running", "tok 1 - 1000 5000"},
 			{"run+s", "running", "tok 1 - 1000 5000"}, // the last one wins
@@ -128,6 +139,7 @@ func TestCancelRemovesWhatIsDueAndMarksWhatRuns(t *testing.T) {
 			{"run", persist.Running, "running", "tok 1 c 1000 -"},
 			{"run+s", persist.Running, "running", "tok 1 c 1000 -"},
 			{"run+c", persist.Running, "running", "tok 1 c 1000 -"},
+			{"dead", persist.NotFound, "dead", "1 1000 broken"},
 		} {
 			b.client.FlushAll(t.Context())
 			start(t, b, line.from)
@@ -155,10 +167,12 @@ func TestClaimTakesOnlyWhatIsDueByTheStoresClock(t *testing.T) {
 			{"run+c", "tok", persist.Claim{State: persist.Claimed, Attempt: 1, FirstDueMS: past}, "running", "tok 1 c 1000 -"},
 			{"run+s", "tok", persist.Claim{State: persist.Claimed, Attempt: 1, FirstDueMS: past}, "running", "tok 1 - 1000 4000000000000"},
 			{"later", "new", persist.Claim{State: persist.NotYet, DueMS: future}, "due 4000000000000", ""},
+			{"dead", "new", persist.Claim{State: persist.Gone}, "dead", "1 1000 broken"},
+			{"dead", "tok", persist.Claim{State: persist.Gone}, "dead", "1 1000 broken"},
 		} {
 			b.client.FlushAll(t.Context())
 			start(t, b, line.from)
-			got, err := b.Claim(t.Context(), line.token, []string{"x"}, time.Minute)
+			got, err := b.Claim(t.Context(), line.token, []string{"x"}, time.Minute, 0)
 			require.NoError(t, err)
 			want := line.want
 			want.ID = "x"
@@ -185,6 +199,7 @@ func TestAckNeedsTheTokenAndMakesTheSuccessorDue(t *testing.T) {
 			{"gone", "tok", refused, "gone", ""},
 			{"due", "tok", refused, "due 1000", ""},
 			{"retry", "tok", refused, "due 2000", "- 1 - 1000 -"},
+			{"dead", "tok", refused, "dead", "1 1000 broken"},
 			{"run", "old", refused, "running", "tok 1 - 1000 -"},
 			{"run", "tok", settled, "gone", ""},
 			{"run+c", "tok", settled, "gone", ""},
@@ -217,6 +232,7 @@ func TestRetryNeedsTheTokenAndGivesWayToSuccessorAndCancel(t *testing.T) {
 			{"gone", persist.Retry{DueMS: 7}, refused, "gone", ""},
 			{"due", persist.Retry{DueMS: 7}, refused, "due 1000", ""},
 			{"retry", persist.Retry{DueMS: 7}, refused, "due 2000", "- 1 - 1000 -"},
+			{"dead", persist.Retry{DueMS: 7}, refused, "dead", "1 1000 broken"},
 			{"run", persist.Retry{DueMS: 7, Lease: persist.Lease{Token: "old"}}, refused, "running", "tok 1 - 1000 -"},
 			{"run", persist.Retry{DueMS: 7}, at(7), "due 7", "- 1 - 1000 -"},
 			{"run", persist.Retry{DueMS: 7, Abandoned: true}, at(7), "due 7", "- 1 l 1000 -"},
@@ -366,11 +382,21 @@ func TestAnEmptyBatchAsksNothing(t *testing.T) {
 	require.NoError(t, b.Schedule(ctx, nil))
 	_, err := b.Cancel(ctx, nil)
 	require.NoError(t, err)
-	claims, err := b.Claim(ctx, "tok", nil, time.Second)
+	claims, err := b.Claim(ctx, "tok", nil, time.Second, 0)
 	require.NoError(t, err)
 	require.Empty(t, claims.Claims)
 	_, err = b.Ack(ctx, nil)
 	require.NoError(t, err)
 	_, err = b.Retry(ctx, nil)
+	require.NoError(t, err)
+	_, err = b.Bury(ctx, nil)
+	require.NoError(t, err)
+	_, err = b.Renew(ctx, nil, time.Second)
+	require.NoError(t, err)
+	_, err = b.Requeue(ctx, nil)
+	require.NoError(t, err)
+	_, err = b.Discard(ctx, nil)
+	require.NoError(t, err)
+	_, err = b.Lookup(ctx, nil)
 	require.NoError(t, err)
 }

@@ -28,7 +28,7 @@ type CancelOutcome int
 
 // The answers of Cancel.
 const (
-	NotFound  CancelOutcome = iota // neither due nor running: done, or never was
+	NotFound  CancelOutcome = iota // neither due nor running: done, dead, or never was
 	Cancelled                      // it was due and will not run, unless scheduled again
 	Running                        // it has started; it will not be retried
 )
@@ -38,7 +38,7 @@ type ClaimState int
 
 // The answers of Claim.
 const (
-	Gone    ClaimState = iota // no such task: acknowledged or cancelled
+	Gone    ClaimState = iota // no such task: acknowledged, cancelled, or dead before
 	Claimed                   // it is the caller's until the lease ends
 	NotYet                    // it is due later, by the store's clock
 	Busy                      // another claim holds it
@@ -76,14 +76,14 @@ type Retry struct {
 	Abandoned bool
 }
 
-// SettleState is the answer of Ack and Retry for one id.
+// SettleState is the answer of Ack, Retry, Bury and Requeue for one id.
 type SettleState int
 
-// The answers of Ack and Retry.
+// The answers of Ack, Retry, Bury and Requeue.
 const (
-	Refused   SettleState = iota // the token is not that of a current claim; nothing was changed
-	Settled                      // nothing is left of the task
-	Scheduled                    // it is due at DueMS: a successor, or the retry itself
+	Refused   SettleState = iota // the token is not that of a current claim, or it is not dead; nothing was changed
+	Settled                      // nothing is left of the task, or of Bury: it is dead
+	Scheduled                    // it is due at DueMS: a successor, the retry itself, or requeued
 )
 
 // Settlement is the answer for one id.

@@ -1,9 +1,6 @@
 package persist
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // Window reads due tasks, oldest first (by due time, then id by bytes): those after
 // the cursor and due at untilMS or before, at most limit of them. The zero Cursor
@@ -16,13 +13,10 @@ import (
 // ErrInvalid is returned for a limit below 1. A limit above MaxBatch takes
 // several calls; with an error the tasks read before it are returned.
 func (r *Redis) Window(ctx context.Context, after Cursor, untilMS int64, limit int) (Page, error) {
-	if limit < 1 {
-		return Page{Next: after}, fmt.Errorf("%w: limit is %d: it must be at least 1", ErrInvalid, limit)
+	if err := checkLimit(limit); err != nil {
+		return Page{Next: after}, err
 	}
-	if after.DueMS < 0 {
-		after = Cursor{}
-	}
-	page := Page{Next: after}
+	page := Page{Next: fromStart(after)}
 	for {
 		ask := min(limit-len(page.Due), MaxBatch)
 		rp, err := r.run(ctx, windowScript, page.Next.DueMS, page.Next.ID, min(untilMS, MaxDueMS), ask)

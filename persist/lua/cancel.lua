@@ -1,4 +1,4 @@
--- Cancels ids: due -> gone; running: no successor and no retry.
+-- Cancels ids: due -> gone; running: no successor and no retry; dead stays.
 --
 -- ARGV     id, id, ...
 -- Returns  for each its CancelOutcome

@@ -3,8 +3,10 @@
 -- KEYS[1] due      ZSet: id, score = due ms
 -- KEYS[2] running  ZSet: id, score = end of the lease in ms
 -- KEYS[3] claims   hash: id -> record (see state.lua)
+-- KEYS[4] dead     ZSet: id, score = when it was buried in ms
+-- KEYS[5] reasons  hash: id -> record (see state.lua)
 
-local DUE, RUNNING, CLAIMS = KEYS[1], KEYS[2], KEYS[3]
+local DUE, RUNNING, CLAIMS, DEAD, REASONS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 
 -- The last millisecond of year 9999.
 local MAX_MS = 253402300799999

@@ -1,4 +1,4 @@
--- Schedules ids: gone, due -> due; running: sets the successor.
+-- Schedules ids: gone, due, dead -> due; running: sets the successor.
 --
 -- ARGV     id, due ms, id, due ms, ...
 -- Returns  how many

@@ -1,11 +1,11 @@
 -- The transitions of one task, the table of doc.go line by line. They change
 -- the state in memory only, and return the codes of types.go.
 
-local NOT_FOUND, CANCELLED, RUNNING_NOW = 0, 1, 2       -- CancelOutcome
-local GONE, CLAIMED, NOT_YET, BUSY = 0, 1, 2, 3         -- ClaimState
-local REFUSED, SETTLED, SCHEDULED = 0, 1, 2             -- SettleState
+local NOT_FOUND, CANCELLED, RUNNING_NOW = 0, 1, 2          -- CancelOutcome
+local GONE, CLAIMED, NOT_YET, BUSY, BURIED = 0, 1, 2, 3, 4 -- ClaimState
+local REFUSED, SETTLED, SCHEDULED = 0, 1, 2                -- SettleState
 
--- gone, due -> due; running: sets the successor. The last one wins.
+-- gone, due, dead -> due; running: sets the successor. The last one wins.
 local function schedule(t, due)
   if t.lease then
     t.succ, t.cancelled = due, false
@@ -14,7 +14,7 @@ local function schedule(t, due)
   end
 end
 
--- due -> gone; running: no successor and no retry.
+-- due -> gone; running: no successor and no retry. What is dead stays dead.
 local function cancel(t)
   if t.lease then
     t.succ, t.cancelled = nil, true
@@ -26,17 +26,24 @@ local function cancel(t)
   return lost and RUNNING_NOW or CANCELLED
 end
 
--- due -> running. The same token again is the same claim again: its answer was
--- lost. Returns the state, attempt, due ms (the first, or where it stands) and
--- ms left.
-local function claim(t, token, now, lease)
+-- due -> running; due -> dead where that would be one attempt more than most (0:
+-- no limit). The same token again is the same claim again: its answer was
+-- lost. resent: an earlier copy of this claim may have been applied; then it may be
+-- what buried the dead. Returns the state, attempt, due ms (the first, or where it
+-- stands) and ms left.
+local function claim(t, token, now, lease, most, resent)
   if t.lease then
     if t.token ~= token then return BUSY, 0, 0, 0 end
     t.lease = now + lease
     return CLAIMED, t.attempt, t.first or now, 0
   end
+  if t.buried and resent then return BURIED, 0, 0, 0 end
   if not t.due then return GONE, 0, 0, 0 end
   if t.due > now then return NOT_YET, 0, t.due, t.due - now end
+  if most > 0 and t.attempt >= most then
+    entomb(t, now, 'attempt ' .. digits(t.attempt + 1) .. ' of at most ' .. digits(most))
+    return BURIED, 0, 0, 0
+  end
   t.first = t.first or t.due
   t.due, t.lease, t.token, t.attempt = nil, now + lease, token, t.attempt + 1
   return CLAIMED, t.attempt, t.first, 0
@@ -64,7 +71,7 @@ end
 -- the first time, is answered as that copy would have been.
 local function ack(t, token, resent)
   if not held(t, token) then
-    if not resent or t.lease then return REFUSED, 0 end
+    if not resent or t.lease or t.buried then return REFUSED, 0 end
     if not t.due then return SETTLED, 0 end
     if t.attempt > 0 or t.lost then return REFUSED, 0 end
     return SCHEDULED, t.due
@@ -79,7 +86,7 @@ end
 -- as in ack; the retry it asked for may be what is due.
 local function retry(t, token, due, uncounted, abandoned, resent)
   if not held(t, token) then
-    if not resent or t.lease then return REFUSED, 0 end
+    if not resent or t.lease or t.buried then return REFUSED, 0 end
     if not t.due then return SETTLED, 0 end
     return SCHEDULED, t.due
   end
@@ -90,6 +97,47 @@ local function retry(t, token, due, uncounted, abandoned, resent)
   if abandoned then t.lost = true end
   if t.attempt == 0 and not t.lost then fresh(t, due) end -- as if it had never run
   return SCHEDULED, due
+end
+
+-- running -> dead; a successor wins, then a cancel. resent: as in ack; what is dead
+-- was buried by that copy.
+local function bury(t, token, now, reason, resent)
+  if not held(t, token) then
+    if not resent or t.lease then return REFUSED, 0 end
+    if not t.due then return SETTLED, 0 end
+    if t.attempt > 0 or t.lost then return REFUSED, 0 end
+    return SCHEDULED, t.due
+  end
+  local state, due = outranked(t)
+  if state then return state, due end
+  entomb(t, now, reason)
+  return SETTLED, 0
+end
+
+-- running: a longer lease, never a shorter one. Returns whether it is the
+-- token's.
+local function renew(t, token, now, lease)
+  if not held(t, token) then return false end
+  t.lease = math.max(t.lease, now + lease)
+  return true
+end
+
+-- dead -> due now, afresh. resent: an earlier copy of this requeue may have been
+-- applied; what it made due has not run yet.
+local function requeue(t, now, resent)
+  if t.buried then
+    fresh(t, now)
+    return SCHEDULED, now
+  end
+  if resent and t.due and t.due <= now and t.attempt == 0 and not t.lost then return SCHEDULED, t.due end
+  return REFUSED, 0
+end
+
+-- dead -> gone. Returns whether it was.
+local function discard(t)
+  if not t.buried then return false end
+  fresh(t, nil)
+  return true
 end
 
 -- running, lease over -> due now and lost; a successor wins, then a cancel.
