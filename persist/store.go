@@ -41,11 +41,13 @@ import (
 // # Errors
 //
 // ErrInvalid is returned for a wrong argument; it names each field, its value and
-// the remedy, and nothing was asked or written. A ctx that has ended, or ends before
-// the answer, is returned as its error. Everything else has a class: see ErrRetryable,
-// ErrDegraded and ErrFatal, and ErrUnknownOutcome for a write that may have happened.
-// With an error come the answers of the chunks before it; there are none for
-// ids beyond them.
+// the remedy, and nothing was asked or written. (An id that cannot be is Gone to
+// Claim, and refused by Ack, Retry, Bury and Renew: they are asked with what the
+// store has answered.) A ctx that has ended, or ends before the answer, is returned
+// as its error. Everything else has a class: see ErrRetryable, ErrDegraded and
+// ErrFatal, and ErrUnknownOutcome for a write that may have happened. With an
+// error come the answers of the chunks before it; there are none for ids beyond
+// them.
 //
 // Each call may be repeated when its answer was lost; the package documentation
 // says what it then answers. All methods are safe for concurrent use.

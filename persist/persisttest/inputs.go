@@ -119,6 +119,16 @@ var inputs = append([]conformance{
 		require.ErrorIs(t, err, persist.ErrInvalid)
 		require.Less(t, len(err.Error()), 2000)
 	}},
+	{"an id that cannot be is gone, and its runs are refused", func(t *testing.T, b *bed) {
+		for _, id := range []string{"", long} {
+			require.Equal(t, persist.Claim{ID: id, State: persist.Gone}, b.claim(t, token, time.Hour, id).Claims[0])
+			require.Equal(t, persist.Settlement{ID: id}, b.ack(t, token, id)[0])
+			require.Equal(t, persist.Settlement{ID: id}, b.retry(t, persist.Retry{Lease: persist.Lease{ID: id, Token: token}}))
+			require.Equal(t, persist.Settlement{ID: id}, b.bury(t, token, "none", id)[0])
+			require.Equal(t, []bool{false}, b.renew(t, token, time.Hour, id))
+		}
+		b.requireEmpty(t)
+	}},
 	{"a token may be any word", func(t *testing.T, b *bed) {
 		for _, token := range []string{"t", "--", "0", "!~/%#", "{a}", strings.Repeat("t", 64)} {
 			b.schedule(t, past, "x")
