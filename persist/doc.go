@@ -2,6 +2,13 @@
 // working on it. It is the truth; the wheel in memory is a copy of its
 // nearest part.
 //
+// # Stores
+//
+// Store is the contract, and the table of states below is every store's. Redis is the store
+// for work; what is said here of keys, of lost answers and of crashes is said of
+// it. Memory keeps the tasks in this process, for tests and where they need not outlive
+// it. Package persisttest is the suite that both pass, and any other has to.
+//
 // # What it promises
 //
 //   - A task whose Schedule returned nil stays until it is acknowledged, cancelled or

@@ -38,6 +38,8 @@ type Redis struct {
 	reapCursor atomic.Pointer[string]
 }
 
+var _ Store = (*Redis)(nil)
+
 // New returns the store of one namespace. It does not talk to Redis yet: Check
 // does. Every fault is reported at once, and wraps ErrInvalid: no client, a
 // *redis.Ring (it spreads keys over servers that know nothing of each other, and

@@ -1,0 +1,73 @@
+package persist_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/orderwheel/orderwheel/internal/redistest"
+	"github.com/orderwheel/orderwheel/persist"
+	"github.com/orderwheel/orderwheel/persist/persisttest"
+)
+
+// noon is where steered clocks begin.
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+func TestConformanceOfMemory(t *testing.T) {
+	t.Parallel()
+	persisttest.Run(t, func(*testing.T) persisttest.Bed {
+		var nowMS atomic.Int64
+		nowMS.Store(noon.UnixMilli())
+		return persisttest.Bed{
+			Store:   persist.NewMemory(nowMS.Load),
+			Advance: func(d time.Duration) { nowMS.Add(d.Milliseconds()) },
+		}
+	})
+}
+
+func TestConformanceOfMemoryOnTheClockOfTheMachine(t *testing.T) {
+	t.Parallel()
+	persisttest.Run(t, func(*testing.T) persisttest.Bed { return persisttest.Bed{Store: persist.NewMemory(nil)} })
+}
+
+func TestConformanceOfMiniredis(t *testing.T) {
+	t.Parallel()
+	persisttest.Run(t, func(t *testing.T) persisttest.Bed {
+		m, client := redistest.MiniServer(t)
+		now := noon
+		m.SetTime(now)
+		return persisttest.Bed{
+			Store: newStore(t, client),
+			Slow:  true,
+			Advance: func(d time.Duration) {
+				now = now.Add(d)
+				m.SetTime(now)
+			},
+			Owner: func(t *testing.T) persist.Store {
+				c := redis.NewClient(&redis.Options{Addr: m.Addr(), ContextTimeoutEnabled: true})
+				t.Cleanup(func() { _ = c.Close() })
+				return newStore(t, c)
+			},
+		}
+	})
+}
+
+// One server for all: each bed has a namespace of its own.
+func TestConformanceOfRedis(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "everysec")
+	var beds atomic.Int64
+	persisttest.Run(t, func(t *testing.T) persisttest.Bed {
+		namespace := fmt.Sprintf("bed%d", beds.Add(1))
+		open := func(t *testing.T) persist.Store {
+			s, err := persist.New(server.Client(t), persist.Options{Namespace: namespace})
+			require.NoError(t, err)
+			return s
+		}
+		return persisttest.Bed{Store: open(t), Owner: open}
+	})
+}

@@ -1,0 +1,149 @@
+package persisttest
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orderwheel/orderwheel/persist"
+)
+
+// byBytes are ids in their order: a locale would sort case, accents and signs its own
+// way, and C strings end at a NUL.
+var byBytes = []string{
+	"\x00", "\x00\x00", "\x00a", " ", " a", "-", "A", "B", "Z", "a", "a\x00", "a\x00b", "aa", "b", "z",
+	"{", "{a}b", "}", "\x80", "Ä", "ä", "订单", "\xff", "\xff\xfe",
+}
+
+// odd is ids, reasons and due times at their limits: each passes through every operation
+// unharmed.
+var odd = []conformance{
+	{"ids of any bytes pass through every operation", func(t *testing.T, b *bed) {
+		ids := append([]string{strings.Repeat("x", persist.MaxIDLen), strings.Repeat("\x00", persist.MaxIDLen)}, byBytes...)
+		ids = append(ids, oddIDs[2:]...)
+		ids = unique(ids)
+		b.schedule(t, past, ids...)
+		b.requireOnePlace(t, ids...)
+		b.take(t, token, ids...)
+		require.NotContains(t, b.renew(t, token, 2*time.Hour, ids...), false)
+		for _, l := range leases(token, ids...) {
+			require.Equal(t, persist.Scheduled, b.retry(t, persist.Retry{Lease: l, DueMS: 2000, Abandoned: true}).State)
+		}
+		claims := b.claim(t, "tok2", time.Millisecond, ids...).Claims
+		for i, id := range ids {
+			require.Equal(t, persist.Claim{ID: id, State: persist.Claimed, Attempt: 2, FirstDueMS: past}, claims[i])
+		}
+		b.pass(t, 2)
+		require.Len(t, b.reap(t, 1000), len(ids))
+		b.take(t, "tok3", ids...)
+		b.bury(t, "tok3", "why", ids...)
+		b.requireOnePlace(t, ids...)
+		require.EqualValues(t, len(ids), b.depth(t).Dead)
+		for _, s := range b.requeue(t, ids...) {
+			require.Equal(t, persist.Scheduled, s.State)
+		}
+		b.take(t, "tok4", ids[0])
+		require.Equal(t, persist.Settled, b.ack(t, "tok4", ids[0])[0].State)
+		require.NotContains(t, b.cancel(t, ids[1:]...), persist.NotFound)
+		b.kill(t, ids...)
+		require.NotContains(t, b.discard(t, ids...), false)
+		b.requireEmpty(t)
+	}},
+	{"a reason keeps its bytes", func(t *testing.T, b *bed) {
+		for _, reason := range []string{"", " ", "-", "3 1000 why", "nul\x00nul", "line\nbreak", "\xff\xfe", strings.Repeat("r", persist.MaxReasonLen)} {
+			b.start(t, "x")
+			b.bury(t, token, reason, "x")
+			require.Equal(t, reason, b.lookup(t, "x")[0].Reason)
+			require.Equal(t, reason, b.readDead(t, 10, nil)[0].Reason)
+		}
+	}},
+	{"a long reason is cut", func(t *testing.T, b *bed) {
+		b.start(t, "x")
+		b.bury(t, token, strings.Repeat("r", persist.MaxReasonLen)+"more", "x")
+		require.Equal(t, strings.Repeat("r", persist.MaxReasonLen), b.lookup(t, "x")[0].Reason)
+	}},
+
+	// Cases 71 and 139.
+	{"schedule, window and claim keep every digit of a due time", func(t *testing.T, b *bed) {
+		list, ids := digits(t)
+		require.NoError(t, b.Schedule(b.ctx, list))
+		require.ElementsMatch(t, list, b.readDue(t, 100, nil))
+		claims := b.claim(t, token, time.Hour, ids...)
+		for i, c := range claims.Claims {
+			want := persist.Claim{ID: ids[i], State: persist.Claimed, Attempt: 1, FirstDueMS: list[i].DueMS}
+			if list[i].DueMS > claims.NowMS {
+				want = persist.Claim{ID: ids[i], State: persist.NotYet, DueMS: list[i].DueMS, LeftMS: list[i].DueMS - claims.NowMS}
+			}
+			require.Equal(t, want, c)
+		}
+	}},
+	{"retry keeps every digit of a due time", func(t *testing.T, b *bed) {
+		list, ids := digits(t)
+		b.schedule(t, past, ids...)
+		b.take(t, token, ids...)
+		for i, d := range list {
+			b.putBack(t, token, persist.Retry{DueMS: d.DueMS}, ids[i])
+		}
+		require.ElementsMatch(t, list, b.readDue(t, 100, nil))
+	}},
+	{"a successor keeps every digit of its due time", func(t *testing.T, b *bed) {
+		list, ids := digits(t)
+		b.schedule(t, past, ids...)
+		b.take(t, token, ids...)
+		require.NoError(t, b.Schedule(b.ctx, list))
+		for i, s := range b.ack(t, token, ids...) {
+			require.Equal(t, persist.Settlement{ID: ids[i], State: persist.Scheduled, DueMS: list[i].DueMS}, s)
+		}
+		require.ElementsMatch(t, list, b.readDue(t, 100, nil))
+	}},
+	{"the first due of the dead keeps every digit", func(t *testing.T, b *bed) {
+		list, ids := digits(t)
+		require.NoError(t, b.Schedule(b.ctx, list))
+		claims := b.claim(t, token, time.Hour, ids...)
+		b.bury(t, token, "gone wrong", ids...)
+		for i, r := range b.lookup(t, ids...) {
+			if list[i].DueMS <= claims.NowMS {
+				require.Equal(t, persist.StatusDead, r.Status)
+				require.Equal(t, list[i].DueMS, r.FirstDueMS)
+			}
+		}
+		b.requireOnePlace(t, ids...)
+	}},
+}
+
+func unique(list []string) (kept []string) {
+	seen := map[string]bool{}
+	for _, s := range list {
+		if !seen[s] {
+			kept = append(kept, s)
+		}
+		seen[s] = true
+	}
+	return kept
+}
+
+// digits are round due times, which a server may write as 4e+12, their neighbours, and
+// random ones of every magnitude, each under an id of its own.
+func digits(t *testing.T) (list []persist.Due, ids []string) {
+	all := []int64{0, persist.MaxDueMS, 99_999_999_999_999, 123_456_789_012_345, math.MaxInt32, math.MaxUint32}
+	for n := int64(1); n <= persist.MaxDueMS; n *= 10 {
+		for k := int64(1); k < 10 && n*k < persist.MaxDueMS; k += 3 {
+			all = append(all, n*k-1, n*k, n*k+1)
+		}
+	}
+	seed := seeds(t, 1)[0]
+	t.Logf("ORDERWHEEL_SEED=%d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	for range 50 {
+		all = append(all, rnd.Int64N(int64(math.Pow10(1+rnd.IntN(14)))), rnd.Int64N(persist.MaxDueMS+1))
+	}
+	ids = names("x", len(all))
+	for i, ms := range all {
+		list = append(list, persist.Due{ID: ids[i], DueMS: ms})
+	}
+	return list, ids
+}
