@@ -52,9 +52,9 @@ func (s *signal) isSet() bool {
 	}
 }
 
-func newConn(p *Proxy, n int, client net.Conn) *conn {
+func newConn(p *Proxy, client net.Conn) *conn {
 	return &conn{
-		p: p, n: n, client: client,
+		p: p, client: client,
 		pending: make(chan exchange, maxPending), replies: make(chan []byte),
 		gone: newSignal(), hung: newSignal(), ended: newSignal(),
 	}

@@ -174,12 +174,15 @@ func (p *Proxy) accept(l net.Listener) {
 		if err != nil {
 			return // the listener is closed
 		}
-		n, w := p.welcome()
-		c := newConn(p, n, client)
+		c := newConn(p, client)
 		if !p.register(c) {
 			_ = client.Close()
 			return
 		}
+		// Asked when CutAll can find it: what an old rule has let hang does not
+		// escape it.
+		var w Welcome
+		c.n, w = p.welcome()
 		p.all.Go(func() {
 			c.serve(w)
 			p.unregister(c)
