@@ -7,22 +7,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/orderwheel/orderwheel/internal/faultproxy"
 	"github.com/orderwheel/orderwheel/persist"
 	"github.com/stretchr/testify/require"
 )
 
 // Single faults, done to script calls by a proxy.
 
-var lostAnswer = fault{dropAfter: true}
-
 // Cases 35, 83, 84, 94 and their kind: a reply that says "not now", or a connection that
 // breaks, is one retryable error, and the call goes on.
 func TestACallOutlivesWhatCanBeRetried(t *testing.T) {
 	t.Parallel()
 	b, p := behindProxy(t, setupMini(t))
-	for _, f := range []fault{
-		{dropBefore: true},
-		{dropAfter: true},
+	for _, f := range []faultproxy.Action{
+		notSent,
+		lostAnswer,
 		errorReply("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."),
 		errorReply("LOADING Redis is loading the dataset in memory"),
 		errorReply("READONLY You can't write against a read only replica."),
@@ -99,7 +98,7 @@ func TestAReplyOfTheWrongShapeIsAnErrorAndNoPanic(t *testing.T) {
 	b, p := behindProxy(t, setupMini(t))
 	ctx := t.Context()
 	for _, reply := range []string{"+OK\r\n", "$-1\r\n", "*0\r\n", "*1\r\n+x\r\n", ":7\r\n", "*2\r\n*0\r\n*0\r\n", "*3\r\n:1\r\n:2\r\n:3\r\n", "*9\r\n:1\r\n:2\r\n:3\r\n:1\r\n:2\r\n:3\r\n:1\r\n:2\r\n:3\r\n"} {
-		p.decide(func([]string) fault { return fault{reply: reply} })
+		p.decide(func(faultproxy.Command) faultproxy.Action { return faultproxy.Answer(reply) })
 		outcomes, err := b.Cancel(ctx, []string{"x", "y"})
 		require.ErrorIs(t, err, persist.ErrFatal, reply)
 		require.Empty(t, outcomes)
@@ -110,7 +109,7 @@ func TestAReplyOfTheWrongShapeIsAnErrorAndNoPanic(t *testing.T) {
 		require.Empty(t, settlements)
 	}
 	for _, reply := range []string{"+OK\r\n", "$-1\r\n", "*0\r\n", "*1\r\n+x\r\n", "*2\r\n*0\r\n*0\r\n", "*4\r\n:1\r\n+2\r\n:3\r\n+x\r\n"} {
-		p.decide(func([]string) fault { return fault{reply: reply} })
+		p.decide(func(faultproxy.Command) faultproxy.Action { return faultproxy.Answer(reply) })
 		_, err := b.Window(ctx, persist.Cursor{}, future, 5)
 		require.ErrorIs(t, err, persist.ErrFatal, reply)
 		_, err = b.Reap(ctx, 5)
@@ -183,14 +182,14 @@ func TestACancelWhoseAnswerIsLostSaysNotFound(t *testing.T) {
 func TestTheSampleBracketsTheRoundTripThatWasAnswered(t *testing.T) {
 	t.Parallel()
 	b, p := behindProxy(t, setupReal(t))
-	var last time.Time // of the failed attempts; under the proxy's lock
+	var last time.Time // of the failed attempts
 	n := 0
-	p.decide(func([]string) fault {
+	p.decide(func(faultproxy.Command) faultproxy.Action {
 		if n++; n < 4 {
 			last = time.Now()
 			return errorReply("LOADING Redis is loading the dataset in memory")
 		}
-		return fault{}
+		return pass
 	})
 	s, err := b.Now(bounded(t))
 	require.NoError(t, err)
@@ -205,30 +204,9 @@ func TestAWriteCutOffByItsContextHasAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	b, p := behindProxy(t, setupMini(t))
 	start(t, b, "run")
-	calls := map[string]func(ctx context.Context) error{
-		"schedule": func(ctx context.Context) error {
-			return b.Schedule(ctx, []persist.Due{{ID: "y", DueMS: past}})
-		},
-		"cancel": func(ctx context.Context) error { _, err := b.Cancel(ctx, []string{"y"}); return err },
-		"claim": func(ctx context.Context) error {
-			_, err := b.Claim(ctx, "tok2", []string{"y"}, time.Second)
-			return err
-		},
-		"retry": func(ctx context.Context) error {
-			_, err := b.Retry(ctx, []persist.Retry{{Lease: persist.Lease{ID: "x", Token: "tok"}, DueMS: 7}})
-			return err
-		},
-		"ack": func(ctx context.Context) error {
-			_, err := b.Ack(ctx, []persist.Lease{{ID: "x", Token: "tok"}})
-			return err
-		},
-		"reap":   func(ctx context.Context) error { _, err := b.Reap(ctx, 1); return err },
-		"window": func(ctx context.Context) error { _, err := b.Window(ctx, persist.Cursor{}, 1, 1); return err },
-		"now":    func(ctx context.Context) error { _, err := b.Now(ctx); return err },
-	}
-	for name, call := range calls {
+	for name, call := range everyCall(b.Redis) {
 		ctx, cancel := context.WithCancel(t.Context())
-		p.decide(func([]string) fault { cancel(); return fault{swallow: true} })
+		p.decide(func(faultproxy.Command) faultproxy.Action { cancel(); return noAnswer })
 		err := call(ctx)
 		require.ErrorIs(t, err, context.Canceled, name)
 		require.ErrorIs(t, err, persist.ErrRetryable, name)
@@ -270,7 +248,7 @@ func TestABatchThatBreaksOffSaysWhatWasDone(t *testing.T) {
 	b.scheduled(t, past, all...)
 	wrong := errorReply("WRONGTYPE Operation against a key holding the wrong kind of value")
 
-	p.faults(fault{}, wrong)
+	p.faults(pass, wrong)
 	outcomes, err := b.Cancel(t.Context(), all)
 	require.ErrorIs(t, err, persist.ErrFatal)
 	require.NotErrorIs(t, err, persist.ErrUnknownOutcome, "the outcomes tell what is known")
@@ -280,7 +258,7 @@ func TestABatchThatBreaksOffSaysWhatWasDone(t *testing.T) {
 	for i, id := range all {
 		dues[i] = persist.Due{ID: id, DueMS: past}
 	}
-	p.faults(fault{}, wrong)
+	p.faults(pass, wrong)
 	err = b.Schedule(t.Context(), dues)
 	require.ErrorIs(t, err, persist.ErrFatal)
 	require.ErrorIs(t, err, persist.ErrUnknownOutcome, "a part was written")
@@ -307,12 +285,12 @@ func lossy(t *testing.T, b bed, p *proxy, seed uint64) {
 	for step := range 150 {
 		w.tick(t)
 		lost = false
-		p.decide(func([]string) fault {
+		p.decide(func(faultproxy.Command) faultproxy.Action {
 			if faultRnd.IntN(3) == 0 {
 				lost = true
 				return lostAnswer
 			}
-			return fault{}
+			return pass
 		})
 		op := w.lossyStep(t, func() bool { p.decide(nil); return lost })
 		require.Equal(t, w.model.stored(), w.stored(t), "after step %d, %s", step, op)
