@@ -69,7 +69,7 @@ func (s *scanner) step(p []byte) (n int, ended bool) {
 	if end < 0 {
 		s.line = append(s.line, p[:n]...)
 		if len(s.line) == maxLine {
-			s.err = fmt.Errorf("a line has no end within %d bytes: %.20q...", maxLine, s.line)
+			s.err = fmt.Errorf("a line has no end within %d bytes: it begins with %.20q", maxLine, s.line)
 		}
 		return n, false
 	}
