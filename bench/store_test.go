@@ -36,7 +36,7 @@ func newStoreBed(b *testing.B) *storeBed {
 	b.Cleanup(func() { _ = client.Close() })
 	store, err := persist.New(client, persist.Options{})
 	require.NoError(b, err)
-	return &storeBed{client: client, store: store, ids: makeIDs(b.N)}
+	return &storeBed{client: client, store: store, ids: makeIDs(0, b.N)}
 }
 
 // due makes all ids due.

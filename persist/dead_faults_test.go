@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/orderwheel/orderwheel/internal/faultproxy"
 	"github.com/orderwheel/orderwheel/persist"
 	"github.com/stretchr/testify/require"
 )
@@ -15,7 +16,7 @@ import (
 // second later.
 func (b bed) loseAnswerAt(p *proxy, at time.Time) {
 	n := 0
-	p.decide(func([]string) fault {
+	p.decide(func(faultproxy.Command) faultproxy.Action {
 		n++
 		switch n {
 		case 1:
@@ -24,7 +25,7 @@ func (b bed) loseAnswerAt(p *proxy, at time.Time) {
 		case 2:
 			b.mini.SetTime(at.Add(time.Second))
 		}
-		return fault{}
+		return pass
 	})
 }
 
@@ -69,10 +70,10 @@ func TestABurialThatNeverArrivedIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	b, p := behindProxy(t, setupMini(t))
 	start(t, b, "run")
-	p.faults(fault{dropBefore: true}, fault{dropBefore: true})
+	p.faults(notSent, notSent)
 	require.Equal(t, persist.Settled, buryX(t, b, "tok", "broken").State)
 	require.Equal(t, "broken", b.allDead(t)[0].Reason)
-	p.faults(fault{dropBefore: true}, fault{dropBefore: true})
+	p.faults(notSent, notSent)
 	require.Equal(t, persist.Scheduled, requeueX(t, b).State)
 	require.Equal(t, persist.Cancelled, cancelX(t, b))
 }

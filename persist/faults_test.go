@@ -2,26 +2,25 @@ package persist_test
 
 import (
 	"context"
-	"maps"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/orderwheel/orderwheel/internal/faultproxy"
 	"github.com/orderwheel/orderwheel/persist"
 	"github.com/stretchr/testify/require"
 )
 
 // Single faults, done to script calls by a proxy.
 
-var lostAnswer = fault{dropAfter: true}
-
 // Cases 35, 83, 84, 94 and their kind: a reply that says "not now", or a connection that
 // breaks, is one retryable error, and the call goes on.
 func TestACallOutlivesWhatCanBeRetried(t *testing.T) {
 	t.Parallel()
 	b, p := behindProxy(t, setupMini(t))
-	for _, f := range []fault{
-		{dropBefore: true},
-		{dropAfter: true},
+	for _, f := range []faultproxy.Action{
+		notSent,
+		lostAnswer,
 		errorReply("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."),
 		errorReply("LOADING Redis is loading the dataset in memory"),
 		errorReply("READONLY You can't write against a read only replica."),
@@ -56,15 +55,15 @@ func TestAScriptThatIsNotKnownIsSentWhole(t *testing.T) {
 	b, p := behindProxy(t, setupMini(t))
 	require.NoError(t, b.client.ScriptFlush(t.Context()).Err())
 	b.scheduled(t, past, "x")
-	require.Equal(t, []string{"evalsha", "eval"}, p.seen(), "the first call ever")
+	require.Equal(t, []string{"evalsha", "eval"}, p.names(), "the first call ever")
 	p.faults(errorReply("ERR NOSCRIPT No matching script. Please use EVAL."))
 	b.scheduled(t, past, "x")
-	require.Equal(t, []string{"evalsha", "eval", "evalsha", "eval"}, p.seen())
+	require.Equal(t, []string{"evalsha", "eval", "evalsha", "eval"}, p.names())
 	b.scheduled(t, past, "x")
-	require.Len(t, p.seen(), 5, "now it is known")
+	require.Len(t, p.names(), 5, "now it is known")
 	require.NoError(t, b.client.ScriptFlush(t.Context()).Err())
 	b.scheduled(t, past, "x")
-	require.Len(t, p.seen(), 7)
+	require.Len(t, p.names(), 7)
 }
 
 func TestAFatalReplyIsReturnedAtOnce(t *testing.T) {
@@ -98,7 +97,7 @@ func TestAReplyOfTheWrongShapeIsAnErrorAndNoPanic(t *testing.T) {
 	b, p := behindProxy(t, setupMini(t))
 	ctx := t.Context()
 	for _, reply := range []string{"+OK\r\n", "$-1\r\n", "*0\r\n", "*1\r\n+x\r\n", ":7\r\n", "*2\r\n*0\r\n*0\r\n", "*3\r\n:1\r\n:2\r\n:3\r\n", "*9\r\n:1\r\n:2\r\n:3\r\n:1\r\n:2\r\n:3\r\n:1\r\n:2\r\n:3\r\n"} {
-		p.decide(func([]string) fault { return fault{reply: reply} })
+		p.decide(func(faultproxy.Command) faultproxy.Action { return faultproxy.Answer(reply) })
 		outcomes, err := b.Cancel(ctx, []string{"x", "y"})
 		require.ErrorIs(t, err, persist.ErrFatal, reply)
 		require.Empty(t, outcomes)
@@ -126,7 +125,7 @@ func TestAReplyOfTheWrongShapeIsAnErrorAndNoPanic(t *testing.T) {
 		require.ErrorIs(t, err, persist.ErrFatal, reply)
 	}
 	for _, reply := range []string{"+OK\r\n", "$-1\r\n", "*0\r\n", "*1\r\n+x\r\n", "*2\r\n*0\r\n*0\r\n", "*4\r\n:1\r\n+2\r\n:3\r\n+x\r\n"} {
-		p.decide(func([]string) fault { return fault{reply: reply} })
+		p.decide(func(faultproxy.Command) faultproxy.Action { return faultproxy.Answer(reply) })
 		_, err := b.Window(ctx, persist.Cursor{}, future, 5)
 		require.ErrorIs(t, err, persist.ErrFatal, reply)
 		_, err = b.Reap(ctx, 5)
@@ -201,14 +200,14 @@ func TestACancelWhoseAnswerIsLostIsCancelled(t *testing.T) {
 func TestTheSampleBracketsTheRoundTripThatWasAnswered(t *testing.T) {
 	t.Parallel()
 	b, p := behindProxy(t, setupReal(t))
-	var last time.Time // of the failed attempts; under the proxy's lock
+	var last time.Time // of the failed attempts
 	n := 0
-	p.decide(func([]string) fault {
+	p.decide(func(faultproxy.Command) faultproxy.Action {
 		if n++; n < 4 {
 			last = time.Now()
 			return errorReply("LOADING Redis is loading the dataset in memory")
 		}
-		return fault{}
+		return pass
 	})
 	s, err := b.Now(bounded(t))
 	require.NoError(t, err)
@@ -223,56 +222,20 @@ func TestAWriteCutOffByItsContextHasAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	b, p := behindProxy(t, setupMini(t))
 	start(t, b, "run")
-	calls := map[string]func(ctx context.Context) error{
-		"schedule": func(ctx context.Context) error {
-			return b.Schedule(ctx, []persist.Due{{ID: "y", DueMS: past}})
-		},
-		"cancel": func(ctx context.Context) error { _, err := b.Cancel(ctx, []string{"y"}); return err },
-		"claim": func(ctx context.Context) error {
-			_, err := b.Claim(ctx, "tok2", []string{"y"}, time.Second, 0)
-			return err
-		},
-		"retry": func(ctx context.Context) error {
-			_, err := b.Retry(ctx, []persist.Retry{{Lease: persist.Lease{ID: "x", Token: "tok"}, DueMS: 7}})
-			return err
-		},
-		"ack": func(ctx context.Context) error {
-			_, err := b.Ack(ctx, []persist.Lease{{ID: "x", Token: "tok"}})
-			return err
-		},
-		"bury": func(ctx context.Context) error {
-			_, err := b.Bury(ctx, []persist.Burial{{Lease: persist.Lease{ID: "x", Token: "tok"}}})
-			return err
-		},
-		"renew": func(ctx context.Context) error {
-			_, err := b.Renew(ctx, []persist.Lease{{ID: "x", Token: "tok"}}, time.Second)
-			return err
-		},
-		"requeue": func(ctx context.Context) error { _, err := b.Requeue(ctx, []string{"x"}); return err },
-		"discard": func(ctx context.Context) error { _, err := b.Discard(ctx, []string{"x"}); return err },
-		"reap":    func(ctx context.Context) error { _, err := b.Reap(ctx, 1); return err },
-	}
-	reads := map[string]func(ctx context.Context) error{
-		"window": func(ctx context.Context) error { _, err := b.Window(ctx, persist.Cursor{}, 1, 1); return err },
-		"dead":   func(ctx context.Context) error { _, err := b.Dead(ctx, persist.Cursor{}, 1); return err },
-		"lookup": func(ctx context.Context) error { _, err := b.Lookup(ctx, []string{"x"}); return err },
-		"depth":  func(ctx context.Context) error { _, err := b.Depth(ctx); return err },
-		"now":    func(ctx context.Context) error { _, err := b.Now(ctx); return err },
-	}
-	maps.Copy(calls, reads)
-	for name, call := range calls {
+	reads := []string{"window", "dead", "lookup", "depth", "now"}
+	for name, call := range everyCall(b.Redis) {
 		ctx, cancel := context.WithCancel(t.Context())
-		p.decide(func(call []string) fault {
-			if isFence(call) { // of the one before
-				return fault{}
+		p.decide(func(c faultproxy.Command) faultproxy.Action {
+			if isFence(c.Words) { // of the one before
+				return pass
 			}
 			cancel()
-			return fault{swallow: true}
+			return noAnswer
 		})
 		err := call(ctx)
 		require.ErrorIs(t, err, context.Canceled, name)
 		require.ErrorIs(t, err, persist.ErrRetryable, name)
-		if reads[name] != nil {
+		if slices.Contains(reads, name) {
 			require.NotErrorIs(t, err, persist.ErrUnknownOutcome, name)
 		} else {
 			require.ErrorIs(t, err, persist.ErrUnknownOutcome, name)
@@ -310,7 +273,7 @@ func TestABatchThatBreaksOffSaysWhatWasDone(t *testing.T) {
 	b.scheduled(t, past, all...)
 	wrong := errorReply("WRONGTYPE Operation against a key holding the wrong kind of value")
 
-	p.faults(fault{}, wrong)
+	p.faults(pass, wrong)
 	outcomes, err := b.Cancel(t.Context(), all)
 	require.ErrorIs(t, err, persist.ErrFatal)
 	require.NotErrorIs(t, err, persist.ErrUnknownOutcome, "the outcomes tell what is known")
@@ -320,7 +283,7 @@ func TestABatchThatBreaksOffSaysWhatWasDone(t *testing.T) {
 	for i, id := range all {
 		dues[i] = persist.Due{ID: id, DueMS: past}
 	}
-	p.faults(fault{}, wrong)
+	p.faults(pass, wrong)
 	err = b.Schedule(t.Context(), dues)
 	require.ErrorIs(t, err, persist.ErrFatal)
 	require.ErrorIs(t, err, persist.ErrUnknownOutcome, "a part was written")

@@ -11,24 +11,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/orderwheel/orderwheel/internal/faultproxy"
 	"github.com/orderwheel/orderwheel/persist"
 )
 
-// held is a proxy that holds back the first script call until it is released.
-func held(t *testing.T, p *proxy, then fault) (arrived <-chan struct{}, release func()) {
+// hold holds back the next script call. arrived returns when it is held.
+func hold(t *testing.T, p *proxy) (arrived func() (release func())) {
 	t.Helper()
-	in, out := make(chan struct{}), make(chan struct{})
-	first := true
-	p.decide(func([]string) fault {
-		if !first {
-			return fault{}
-		}
-		first = false
-		close(in)
-		<-out
-		return then
-	})
-	return in, sync.OnceFunc(func() { close(out) })
+	p.faults(faultproxy.Do(faultproxy.Hold))
+	return func() func() {
+		t.Helper()
+		h, err := p.NextHeld(bounded(t))
+		require.NoError(t, err)
+		return h.Release
+	}
 }
 
 // argv is what a script call has behind its keys.
@@ -43,24 +39,14 @@ func isFence(call []string) bool {
 	return len(args) == 2 && len(args[0]) == len(rand.Text())
 }
 
-// flushes are the script calls that the proxy has seen, without keys.
-func (p *proxy) flushes() (args [][]string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, c := range p.mu.calls {
-		args = append(args, argv(c))
-	}
-	return args
-}
-
 // What comes while a flush is on its way goes together with the next.
 func TestCallersShareAFlush(t *testing.T) {
 	t.Parallel()
 	b, p := behindProxy(t, setupMini(t))
-	arrived, release := held(t, p, fault{})
+	arrived := hold(t, p)
 	var calls sync.WaitGroup
 	calls.Go(func() { b.scheduled(t, past, "first") })
-	<-arrived
+	release := arrived()
 	const n = 300
 	for i, id := range ids("x", n) {
 		calls.Go(func() {
@@ -83,10 +69,10 @@ func TestCallersShareAFlush(t *testing.T) {
 func TestAFlushHasAtMostMaxBatchIDs(t *testing.T) {
 	t.Parallel()
 	b, p := behindProxy(t, setupMini(t))
-	arrived, release := held(t, p, fault{})
+	arrived := hold(t, p)
 	var calls sync.WaitGroup
 	calls.Go(func() { b.scheduled(t, past, "first") })
-	<-arrived
+	release := arrived()
 	for i := range 5 {
 		calls.Go(func() { b.scheduled(t, past, ids(fmt.Sprint(i), 400)...) })
 	}
@@ -102,10 +88,10 @@ func TestAFlushHasAtMostMaxBatchIDs(t *testing.T) {
 func TestCallsOfOneIDKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	b, p := behindProxy(t, setupMini(t))
-	arrived, release := held(t, p, fault{})
+	arrived := hold(t, p)
 	var calls sync.WaitGroup
 	calls.Go(func() { b.scheduled(t, past, "first") })
-	<-arrived
+	release := arrived()
 	for i := range 50 {
 		calls.Go(func() { b.scheduled(t, past+int64(i), "x") })
 		b.waitForWaiting(t, 3*i+1)
@@ -127,10 +113,10 @@ func TestCallsOfOneIDKeepTheirOrder(t *testing.T) {
 func TestACallThatGoesWhileItWaitsIsNotSent(t *testing.T) {
 	t.Parallel()
 	b, p := behindProxy(t, setupReal(t))
-	arrived, release := held(t, p, fault{})
+	arrived := hold(t, p)
 	var calls sync.WaitGroup
 	calls.Go(func() { b.scheduled(t, past, "first") })
-	<-arrived
+	release := arrived()
 	for i := range persist.MaxWaiting / persist.MaxBatch {
 		calls.Go(func() { b.scheduled(t, past, ids(fmt.Sprint(i), persist.MaxBatch)...) })
 	}
@@ -147,10 +133,10 @@ func TestACallThatGoesWhileItWaitsIsNotSent(t *testing.T) {
 	calls.Wait()
 	require.Len(t, b.stored(t).Due, 1+persist.MaxWaiting)
 
-	arrived, release = held(t, p, fault{})
+	arrived = hold(t, p)
 	ctx, cancel = context.WithCancel(t.Context())
 	calls.Go(func() { b.scheduled(t, past, "first") })
-	<-arrived
+	release = arrived()
 	go func() { err <- b.Schedule(ctx, []persist.Due{{ID: "waits", DueMS: past}}) }()
 	b.waitForWaiting(t, 1)
 	cancel()
@@ -177,16 +163,9 @@ func (b bed) replay(t *testing.T, call []string) (string, error) {
 	return v[2].(string), nil
 }
 
-func (p *proxy) firstCall() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.mu.calls[0]
-}
-
 func (p *proxy) lastCall() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.mu.calls[len(p.mu.calls)-1]
+	calls := p.seen()
+	return calls[len(calls)-1]
 }
 
 // A copy that comes before the next flush is answered as the first was; one that comes
@@ -238,21 +217,22 @@ func TestALostFlushThatNobodyWaitsForIsFencedOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	fenced := make(chan struct{})
 	n := 0
-	p.decide(func([]string) fault {
+	p.decide(func(faultproxy.Command) faultproxy.Action {
 		if n++; n == 1 {
 			cancel()
-			return fault{dropBefore: true}
+			return notSent
 		}
 		close(fenced)
-		return fault{}
+		return pass
 	})
 	err := b.Schedule(ctx, []persist.Due{{ID: "x", DueMS: past}})
 	require.ErrorIs(t, err, persist.ErrUnknownOutcome)
 	<-fenced
 	require.NoError(t, b.Close(bounded(t))) // until it is answered
-	lost, fence := p.flushes()[0], p.flushes()[1]
+	calls := p.seen()
+	lost, fence := argv(calls[0]), argv(calls[1])
 	require.Equal(t, []string{lost[0], "2"}, fence, "the same session, the next number, nothing else")
-	_, err = b.replay(t, p.firstCall())
+	_, err = b.replay(t, calls[0])
 	require.ErrorContains(t, err, "STALE")
 	require.Empty(t, b.stored(t).Due)
 	require.True(t, b.client.HExists(t.Context(), keySessions, lost[0]).Val(), "kept: a copy may come late")
@@ -266,10 +246,10 @@ func TestAFullRedisRefusesOnlyTheNewWorkOfAFlush(t *testing.T) {
 	b, p := behindProxy(t, b)
 	b.scheduled(t, past, "x")
 	do(t, b.client, "CONFIG", "SET", "maxmemory", "1")
-	arrived, release := held(t, p, fault{})
+	arrived := hold(t, p)
 	var calls sync.WaitGroup
 	calls.Go(func() { _, err := b.Cancel(bounded(t), []string{"nothing"}); require.NoError(t, err) })
-	<-arrived
+	release := arrived()
 	ctx, cancel := context.WithCancel(t.Context())
 	refused := make(chan error, 1)
 	go func() { refused <- b.Schedule(ctx, []persist.Due{{ID: "new", DueMS: past}}) }()
@@ -341,12 +321,12 @@ func TestAClaimWhoseAnswerIsLostTellsWhenItWasFirstSent(t *testing.T) {
 	b, p := behindProxy(t, setupReal(t))
 	b.scheduled(t, past, "x")
 	var lost time.Time
-	p.decide(func([]string) fault {
+	p.decide(func(faultproxy.Command) faultproxy.Action {
 		if lost.IsZero() {
 			lost = time.Now()
 			return lostAnswer
 		}
-		return fault{}
+		return pass
 	})
 	claims, err := b.Claim(bounded(t), "tok", []string{"x"}, time.Hour, 0)
 	require.NoError(t, err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/orderwheel/orderwheel/internal/faultproxy"
 	"github.com/orderwheel/orderwheel/persist"
 	"github.com/stretchr/testify/require"
 )
@@ -28,11 +29,11 @@ func lossy(t *testing.T, b bed, p *proxy, seed uint64) {
 	w := newWalker(b, seed)
 	for step := range 200 {
 		w.tick(t)
-		p.decide(func([]string) fault {
+		p.decide(func(faultproxy.Command) faultproxy.Action {
 			if faultRnd.IntN(3) == 0 {
 				return lostAnswer
 			}
-			return fault{}
+			return pass
 		})
 		op := w.lossyStep(t)
 		p.decide(nil)

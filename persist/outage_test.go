@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/orderwheel/orderwheel/internal/faultproxy"
 	"github.com/orderwheel/orderwheel/internal/redistest"
 	"github.com/orderwheel/orderwheel/persist"
 	"github.com/redis/go-redis/v9"
@@ -322,15 +323,13 @@ func TestManyCallsThatFailTogetherLogOneOutage(t *testing.T) {
 	t.Parallel()
 	_, p := behindProxy(t, setupMini(t))
 	n := 0
-	p.decide(func([]string) fault {
+	p.decide(func(faultproxy.Command) faultproxy.Action {
 		if n++; n <= 60 {
 			return errorReply("LOADING Redis is loading the dataset in memory")
 		}
-		return fault{}
+		return pass
 	})
-	c := redis.NewClient(&redis.Options{Addr: p.l.Addr().String(), ContextTimeoutEnabled: true})
-	t.Cleanup(func() { _ = c.Close() })
-	store, e := watch(t, c, nil)
+	store, e := watch(t, p.client(t), nil)
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
@@ -350,10 +349,8 @@ func TestManyCallsThatFailTogetherLogOneOutage(t *testing.T) {
 func TestAnOutageOfOneOperationIsNotEndedByAnother(t *testing.T) {
 	t.Parallel()
 	_, p := behindProxy(t, setupMini(t))
-	c := redis.NewClient(&redis.Options{Addr: p.l.Addr().String(), ContextTimeoutEnabled: true})
-	t.Cleanup(func() { _ = c.Close() })
 	ctx, cancel := context.WithCancel(bounded(t))
-	store, e := watch(t, c, cancel)
+	store, e := watch(t, p.client(t), cancel)
 	p.faults(errorReply("OOM command not allowed when used memory > 'maxmemory'."))
 	require.ErrorIs(t, store.Schedule(ctx, []persist.Due{{ID: "x", DueMS: past}}), persist.ErrDegraded)
 	_, err := store.Now(t.Context())

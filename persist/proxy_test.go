@@ -1,71 +1,56 @@
 package persist_test
 
 import (
-	"bufio"
-	"io"
-	"net"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/orderwheel/orderwheel/internal/faultproxy"
 	"github.com/orderwheel/orderwheel/persist"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 )
 
-// fault says what a proxy does with one script call.
-type fault struct {
-	reply      string // answered instead, as it stands on the wire: "-BUSY ...\r\n"
-	dropBefore bool   // the connection breaks before Redis gets the call
-	dropAfter  bool   // Redis executes it, then the connection breaks
-	swallow    bool   // Redis executes it, and the answer never comes
-}
-
-func errorReply(msg string) fault { return fault{reply: "-" + msg + "\r\n"} }
-
-// proxy stands between a client and Redis and does to EVALSHA and EVAL what it is
-// told; everything else passes.
+// proxy is a proxy whose rules are asked about script calls, and whose other
+// commands pass.
 type proxy struct {
-	l      net.Listener
-	target string
+	*faultproxy.Proxy
 
 	mu struct {
 		sync.Mutex
-		next  func(call []string) fault // nil: pass
-		calls [][]string                // every script call seen
+		calls [][]string // every script call seen
 	}
 }
 
-func newProxy(t testing.TB, target string) *proxy {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	p := &proxy{l: l, target: target}
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go p.serve(conn)
-		}
-	}()
-	return p
-}
+// What is done to one script call.
+var (
+	pass       = faultproxy.Action{}
+	notSent    = faultproxy.Do(faultproxy.CutRequest)
+	lostAnswer = faultproxy.Do(faultproxy.DropReply)
+	noAnswer   = faultproxy.Do(faultproxy.SwallowReply)
+)
+
+func errorReply(msg string) faultproxy.Action { return faultproxy.Answer("-" + msg + "\r\n") }
 
 // behindProxy returns a bed whose store talks through a proxy and whose client does
 // not. Redis knows the scripts already.
 func behindProxy(t testing.TB, b bed) (bed, *proxy) {
 	t.Helper()
 	b.loadScripts(t)
-	p := newProxy(t, b.client.Options().Addr)
-	c := redis.NewClient(&redis.Options{Addr: p.l.Addr().String(), ContextTimeoutEnabled: true})
-	t.Cleanup(func() { _ = c.Close() })
-	b.Redis = newStore(t, c)
+	p := &proxy{Proxy: faultproxy.Start(t, b.client.Options().Addr)}
+	p.decide(nil)
+	b.Redis = newStore(t, p.client(t))
 	return b, p
+}
+
+// client returns a new client that talks through the proxy.
+func (p *proxy) client(t testing.TB) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: p.Addr(), ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
 }
 
 // loadScripts has every script run once, on nothing.
@@ -105,110 +90,32 @@ func (b bed) loadScripts(t testing.TB) {
 }
 
 // faults does these to the next script calls, one each.
-func (p *proxy) faults(list ...fault) {
-	p.decide(func([]string) fault {
-		if len(list) == 0 {
-			return fault{}
+func (p *proxy) faults(list ...faultproxy.Action) { p.decide(faultproxy.Next(list...)) }
+
+// decide has next asked about each script call from now on; nil lets all pass.
+func (p *proxy) decide(next faultproxy.Rule) {
+	p.SetRule(faultproxy.Only(func(c faultproxy.Command) faultproxy.Action {
+		p.mu.Lock()
+		p.mu.calls = append(p.mu.calls, c.Words)
+		p.mu.Unlock()
+		if next == nil {
+			return pass
 		}
-		f := list[0]
-		list = list[1:]
-		return f
-	})
+		return next(c)
+	}, "evalsha", "eval"))
 }
 
-// decide is asked, under the proxy's lock, about each script call.
-func (p *proxy) decide(next func(call []string) fault) {
+// seen returns the script calls so far.
+func (p *proxy) seen() [][]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.next = next
+	return slices.Clone(p.mu.calls)
 }
 
-// seen returns the names of the script calls so far.
-func (p *proxy) seen() (names []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, c := range p.mu.calls {
-		names = append(names, c[0])
+// names returns the names of the script calls so far.
+func (p *proxy) names() (names []string) {
+	for _, call := range p.seen() {
+		names = append(names, strings.ToLower(call[0]))
 	}
 	return names
-}
-
-func (p *proxy) judge(call []string) fault {
-	if name := strings.ToLower(call[0]); name != "evalsha" && name != "eval" {
-		return fault{}
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.mu.calls = append(p.mu.calls, call)
-	if p.mu.next == nil {
-		return fault{}
-	}
-	return p.mu.next(call)
-}
-
-func (p *proxy) serve(client net.Conn) {
-	defer client.Close()
-	server, err := net.Dial("tcp", p.target)
-	if err != nil {
-		return
-	}
-	defer server.Close()
-	fromClient, fromServer := bufio.NewReader(client), bufio.NewReader(server)
-	for {
-		raw, call, err := readValue(fromClient)
-		if err != nil {
-			return
-		}
-		f := p.judge(call)
-		if f.dropBefore {
-			return
-		}
-		if f.reply == "" {
-			if _, err := server.Write(raw); err != nil {
-				return
-			}
-			answer, _, err := readValue(fromServer)
-			if err != nil || f.dropAfter {
-				return
-			}
-			f.reply = string(answer)
-		}
-		if f.swallow {
-			continue
-		}
-		if _, err := io.WriteString(client, f.reply); err != nil {
-			return
-		}
-	}
-}
-
-// readValue reads one RESP value. It returns its bytes, and the words in it.
-func readValue(r *bufio.Reader) (raw []byte, words []string, err error) {
-	raw, err = r.ReadBytes('\n')
-	if err != nil || len(raw) < 3 {
-		return raw, nil, err
-	}
-	n, _ := strconv.Atoi(strings.TrimSpace(string(raw[1:])))
-	switch raw[0] {
-	case '$', '=', '!':
-		if n < 0 {
-			return raw, nil, nil
-		}
-		body := make([]byte, n+2)
-		_, err := io.ReadFull(r, body)
-		return append(raw, body...), []string{string(body[:n])}, err
-	case '%':
-		n *= 2
-	case '*', '~', '>':
-	default:
-		return raw, nil, nil
-	}
-	for range n {
-		part, w, err := readValue(r)
-		if err != nil {
-			return nil, nil, err
-		}
-		raw, words = append(raw, part...), append(words, w...)
-	}
-	return raw, words, nil
 }
