@@ -132,8 +132,9 @@
 // call was repeated on another, and went on.) A late Schedule brings back a task that
 // was cancelled or done, whose handler then finds nothing to do; a late Cancel
 // removes one scheduled again; a late Claim holds a task until its lease ends; a late Requeue
-// or Discard hits one that died once more. Late copies of Ack, Retry, Bury and Renew are refused, as
-// their claim is over. It takes a network that delivers after the timeout of the client.
+// or Discard hits one that died once more. Late copies of Ack, Retry and Bury change nothing, as
+// their claim is over; one of Renew at most makes the same claim's lease longer. It takes a
+// network that delivers after the timeout of the client.
 //
 // # When something crashes
 //
