@@ -278,13 +278,12 @@ func (e *Engine) Schedule(ctx context.Context, id string, at time.Time) error {
 
 // Cancel takes id back. True: it will not run, unless scheduled again. False:
 // it has started, is done, or never was; if it is running it will not be
-// retried. While Redis is away the call is repeated until ctx ends; when an
-// answer was lost on the way, the repetition finds nothing and returns false
-// for a task that this very call took back.
+// retried. While Redis is away the call is repeated until ctx ends, and answers
+// as its first copy that Redis executed.
 //
 // It returns ErrClosed while the engine is not running, and
 // persist.ErrUnknownOutcome when it could not find out whether the write took
-// place.
+// place: another Cancel may then return false for what this one took back.
 func (e *Engine) Cancel(ctx context.Context, id string) (bool, error) {
 	if e.cur.Load() == nil {
 		return false, fmt.Errorf("%w: cancel %q", ErrClosed, id)

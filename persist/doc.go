@@ -110,9 +110,9 @@
 // # Group commit
 //
 // Schedule, Cancel, Requeue and Discard of all callers share one lane, Claim, Ack, Retry,
-// Bury and Renew another. A lane sends one flush at a time: a script call with up to MaxBatch ids of as many calls as came
-// meanwhile, in the order in which they came. Nothing waits on a timer: a call that finds
-// its lane idle is sent at once. What waits is bounded; who comes with more waits for room
+// Bury and Renew another. A lane sends one flush at a time: a script call with up to
+// MaxBatch ids of as many calls as came meanwhile, in the order in which they came. Nothing
+// waits on a timer: a call that finds its lane idle is sent at once. What waits is bounded; who comes with more waits for room
 // until its ctx ends. A call whose ctx ends while it waits was not sent.
 //
 // An error reply means that nothing of the flush was executed. Each of its calls then

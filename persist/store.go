@@ -49,7 +49,7 @@ import (
 // error come the answers of the chunks before it; there are none for ids beyond
 // them.
 //
-// Each call may be repeated when its answer was lost; the package documentation
+// Each call may be made again after ErrUnknownOutcome; the package documentation
 // says what it then answers. All methods are safe for concurrent use.
 type Store interface {
 	// Schedule makes each task due at its time, afresh. One that is running gets
