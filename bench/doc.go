@@ -5,6 +5,11 @@
 //	bench/wheel.sh              the wheels: a table with the ratios, medians of 5
 //	go run ./bench/deadlock     hangs RussellLuo's timing wheel, and shows how
 //
+//	go test ./bench -run '^$' -bench 'Store|Redis' -benchtime 100000x -count 5
+//
+// measures the store on a private redis-server, and plain commands on the same
+// beside it.
+//
 // With -short the benchmarks are small enough to see in a moment that they
 // work; their figures then mean nothing.
 package bench
