@@ -41,8 +41,13 @@ func (r *Redis) Claim(ctx context.Context, token string, ids []string, lease tim
 			return claims, err
 		}
 		answered := len(claims.Claims)
+		age := rp.flush.clock.StoreUS/1000 - rp.flush.judgedMS // of an answer that was lost at first
 		for _, id := range chunk {
-			claims.Claims = append(claims.Claims, rp.claim(id))
+			c := rp.claim(id)
+			if c.State == NotYet {
+				c.LeftMS = max(1, c.LeftMS-max(0, age))
+			}
+			claims.Claims = append(claims.Claims, c)
 		}
 		if err := rp.done(); err != nil {
 			claims.Claims = claims.Claims[:answered]

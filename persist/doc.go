@@ -83,7 +83,7 @@
 // the first time costs one ZSet entry and nothing else. - stands for what is not
 // there; flags are c (cancelled) and l (lost). reasons has the dead; the reason is the rest
 // of its record, any bytes, and nothing depends on it. No key has a TTL, and none is left when no
-// task is and every store has been closed. An operator asks:
+// task is and no session is (see Close). An operator asks:
 //
 //	redis-cli ZCARD   '{orderwheel:0}:due'                         how many are pending
 //	redis-cli ZSCORE  '{orderwheel:0}:due' ORDER                   when is it due
@@ -117,7 +117,8 @@
 //
 // An error reply means that nothing of the flush was executed. Each of its calls then
 // waits a little and comes again, until its ctx ends. A Redis that is out of memory refuses
-// a flush for the schedules in it; the rest is sent again at once without them.
+// a flush for the schedules in it; the rest is sent again at once without them. (If an
+// earlier copy of that flush may have been executed, Redis is asked first.)
 //
 // # Sessions
 //
@@ -132,8 +133,9 @@
 //
 // A flush without an answer is sent again under its number, until it is answered or none
 // of its callers waits any more. In the latter case each of them got ErrUnknownOutcome, and the
-// lane sends an empty flush at once: when that is answered, or any later one is, nothing of
-// the lost one will be executed any more. Until then it may.
+// lane sends an empty flush at once, again and again for a second, unless another write comes:
+// when that is answered, or any later one is, nothing of the lost one will be executed any
+// more. Until then it may.
 //
 // After ErrUnknownOutcome the call can be made again. Schedule: the last one wins.
 // Cancel: NotFound may stand for what the lost call cancelled. Claim: what it holds is

@@ -28,10 +28,14 @@ const (
 // A goroutine sends the flushes. It is started by the write that finds none, and
 // ends when none is left.
 type lane struct {
-	r       *Redis
-	session string
+	r  *Redis
+	op string // of its flushes, in log events
 
-	number uint64 // of the last flush; only the goroutine touches it
+	// Only the goroutine touches these, and finish while there is none.
+	session string
+	number  uint64 // of the last flush
+	owed    bool   // it is not known whether a flush was executed, and none was answered since
+	doubted bool   // some flush was sent twice, or not answered: a copy may come late
 
 	mu struct {
 		sync.Mutex
@@ -40,7 +44,7 @@ type lane struct {
 		sending bool          // the goroutine is there
 		room    chan struct{} // closed when a flush takes from waiting; nil: nobody waits for room
 		idle    chan struct{} // closed when the goroutine ends; nil: nobody waits for it
-		doubted bool          // some flush was sent twice, or not answered: a copy may come late
+		fencing func()        // ends the fence that is under way; nil: none is
 	}
 }
 
@@ -54,7 +58,9 @@ type write struct {
 	newWork  bool  // Redis refuses it when it is out of memory
 	answered chan answer
 
-	flush *flush // that took it, nil while it waits; guarded by lane.mu
+	// Guarded by lane.mu.
+	flush *flush // that took it, nil while it waits
+	gone  bool   // its caller has gone
 }
 
 // flush is a group of writes on their way.
@@ -62,10 +68,9 @@ type flush struct {
 	writes []*write
 	ctx    context.Context // ends when nobody waits for an answer any more
 	cancel context.CancelFunc
-	gone   int // writes whose callers have gone; guarded by lane.mu
 }
 
-func newLane(r *Redis) *lane { return &lane{r: r, session: rand.Text()} }
+func newLane(r *Redis, op string) *lane { return &lane{r: r, op: op, session: rand.Text()} }
 
 // do sends w with a flush and returns its answer, or when ctx ends.
 func (l *lane) do(ctx context.Context, w *write) answer {
@@ -114,6 +119,9 @@ func (l *lane) tryEnter(w *write) (room <-chan struct{}) {
 	}
 	l.mu.waiting = append(l.mu.waiting, w)
 	l.mu.ids += w.ids
+	if l.mu.fencing != nil {
+		l.mu.fencing() // w does as well
+	}
 	if !l.mu.sending {
 		l.mu.sending = true
 		go l.send()
@@ -126,10 +134,9 @@ func (l *lane) tryEnter(w *write) (room <-chan struct{}) {
 func (l *lane) leave(w *write) (sent bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if f := w.flush; f != nil {
-		if f.gone++; f.gone == len(f.writes) {
-			f.cancel()
-		}
+	if w.flush != nil {
+		w.gone = true
+		w.flush.cancelIfGoneLocked()
 		return true
 	}
 	for i, v := range l.mu.waiting {
@@ -149,12 +156,46 @@ func (l *lane) takenLocked(ids int) {
 	}
 }
 
+// cancelIfGoneLocked ends ctx when nobody waits for an answer any more.
+func (f *flush) cancelIfGoneLocked() {
+	for _, w := range f.writes {
+		if !w.gone {
+			return
+		}
+	}
+	f.cancel()
+}
+
 // send sends flushes until nothing waits.
 func (l *lane) send() {
-	for f := l.take(); f != nil; f = l.take() {
-		l.commit(f)
-		f.cancel()
+	for {
+		f := l.take()
+		switch {
+		case f != nil:
+			l.commit(f)
+			f.cancel()
+		case l.owed:
+			l.fence()
+		case l.end():
+			return
+		}
 	}
+}
+
+// end ends the goroutine, unless something waits.
+func (l *lane) end() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.mu.waiting) > 0 {
+		return false
+	}
+	l.mu.sending = false
+	l.mu.waiting = nil
+	if l.mu.idle != nil {
+		close(l.mu.idle)
+		l.mu.idle = nil
+	}
+	return true
 }
 
 // take makes a flush of what came first, nil when nothing waits.
@@ -167,22 +208,22 @@ func (l *lane) take() *flush {
 		n++
 	}
 	if n == 0 {
-		l.mu.sending = false
-		l.mu.waiting = nil
-		if l.mu.idle != nil {
-			close(l.mu.idle)
-			l.mu.idle = nil
-		}
 		return nil
 	}
-	f := &flush{writes: append([]*write(nil), l.mu.waiting[:n]...)}
-	f.ctx, f.cancel = context.WithCancel(context.Background())
-	for _, w := range f.writes {
-		w.flush = f
-	}
+	f := newFlushLocked(append([]*write(nil), l.mu.waiting[:n]...))
 	clear(l.mu.waiting[:n])
 	l.mu.waiting = l.mu.waiting[n:]
 	l.takenLocked(ids)
+	return f
+}
+
+func newFlushLocked(writes []*write) *flush {
+	f := &flush{writes: writes}
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	for _, w := range writes {
+		w.flush = f
+	}
+	f.cancelIfGoneLocked()
 	return f
 }
 
@@ -195,30 +236,51 @@ func (l *lane) take() *flush {
 func (l *lane) commit(f *flush) {
 	a := l.transmit(f.ctx, f.writes)
 	if a.err != nil && !a.ran && classify(a.err, l.r.isCluster()) == degraded {
-		var rest []*write
-		for _, w := range f.writes {
-			if !w.newWork {
-				rest = append(rest, w)
-			}
-		}
-		if n := len(rest); n > 0 && n < len(f.writes) {
-			refusal := a
-			a = l.transmit(f.ctx, rest)
-			for _, w := range f.writes {
-				if w.newWork {
-					w.answered <- refusal
-				}
-			}
-			l.deliver(rest, a)
+		if rest := l.split(f, a); rest != nil {
+			l.deliver(rest.writes, l.transmit(rest.ctx, rest.writes))
+			rest.cancel()
 			return
 		}
 	}
 	l.deliver(f.writes, a)
 }
 
+// split answers the new work in f, which is refused, and returns a flush of the
+// rest; nil if f has not both.
+func (l *lane) split(f *flush, refusal answer) *flush {
+	var rest, refused []*write
+	for _, w := range f.writes {
+		if w.newWork {
+			refused = append(refused, w)
+		} else {
+			rest = append(rest, w)
+		}
+	}
+	if len(rest) == 0 || len(refused) == 0 {
+		return nil
+	}
+	l.deliver(refused, refusal)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return newFlushLocked(rest)
+}
+
 // deliver passes on the answer to writes.
 func (l *lane) deliver(writes []*write, a answer) {
 	text, _ := a.value.(string)
+	if a.err == nil && !a.cut {
+		want := 0
+		for _, w := range writes {
+			want += w.ids * w.values
+		}
+		got := 0
+		if text != "" {
+			got = strings.Count(text, " ") + 1
+		}
+		if got != want {
+			a = answer{err: fmt.Errorf("%w: %d values, want %d", errBadReply, got, want), ran: true}
+		}
+	}
 	for _, w := range writes {
 		part := a
 		if a.err == nil && !a.cut {
@@ -227,9 +289,6 @@ func (l *lane) deliver(writes []*write, a answer) {
 			part.value = words(values)
 		}
 		w.answered <- part
-	}
-	if a.ran {
-		l.fence()
 	}
 }
 
@@ -255,23 +314,31 @@ func cutWords(text string, n int) (head, rest string) {
 // transmit sends one flush. As long as it is not known whether it was executed,
 // the same one is sent again, until it is answered or ctx ends.
 func (l *lane) transmit(ctx context.Context, writes []*write) answer {
-	l.number++
-	args := []any{l.session, l.number}
+	var args []any
+	newWork := false
 	for _, w := range writes {
 		args = append(append(args, w.code, w.ids), w.args...)
+		newWork = newWork || w.newWork
 	}
-	watch := caller{presence: &l.r.away, op: flushScript.name}
+	return l.transmitArgs(ctx, args, newWork)
+}
+
+func (l *lane) transmitArgs(ctx context.Context, args []any, newWork bool) answer {
+	l.number++
+	number := l.number
+	args = append([]any{l.session, number}, args...)
+	watch := caller{presence: &l.r.away, op: l.op}
 	first, ran := time.Now(), false
 	for tries := 1; ; tries++ {
 		attempted := time.Now()
 		a := l.r.try(ctx, func() answer { return l.r.eval(ctx, flushScript, args) })
 		a.first = first
-		if a.ran && !ran {
-			ran = true
-			l.doubt()
+		if a.ran {
+			ran, l.owed, l.doubted = true, true, true
 		}
 		a.ran = ran
 		if a.err == nil && !a.cut {
+			l.owed = false
 			watch.answered(ctx, attempted)
 			return readFlush(a)
 		}
@@ -281,12 +348,36 @@ func (l *lane) transmit(ctx context.Context, writes []*write) answer {
 			return a
 		}
 		watch.failed(ctx, attempted, c, a.err)
+		if c == degraded && newWork {
+			if found, ok := l.ask(ctx, number, a); ok {
+				watch.gaveUp()
+				return found
+			}
+		}
 		sleep(ctx, l.r.backoff.wait(tries))
 		if ctx.Err() != nil {
 			watch.gaveUp()
 			return answer{cut: true, ran: true}
 		}
 	}
+}
+
+// ask finds out whether a flush was executed that Redis refuses now: it is asked,
+// with the next number, for what it had before. So what makes room need not wait
+// until there is room. ok: a is the answer to the flush.
+func (l *lane) ask(ctx context.Context, number uint64, refusal answer) (a answer, ok bool) {
+	a = l.transmitArgs(ctx, []any{"?"}, false)
+	text, answered := a.value.(string)
+	if !answered {
+		return a, a.cut
+	}
+	found, rest := cutWords(text, 1)
+	if found != strconv.FormatUint(number, 10) {
+		refusal.ran = false // it never was, and will not be
+		return refusal, true
+	}
+	a.first = refusal.first
+	return read(a, rest), true
 }
 
 // readFlush takes an answer of lua/flush.lua apart.
@@ -299,59 +390,85 @@ func readFlush(a answer) answer {
 	if err := rp.done(); err != nil {
 		return answer{err: err, ran: true}
 	}
-	judged, text := cutWords(text, 1)
+	return read(answer{clock: clock, sent: a.sent, received: a.received, first: a.first}, text)
+}
+
+// read takes the answer of a flush, as sessions has it, into a.
+func read(a answer, text string) answer {
+	judged, values := cutWords(text, 1)
 	ms, err := strconv.ParseInt(judged, 10, 64)
 	if err != nil {
 		return answer{err: fmt.Errorf("%w: %q is no time", errBadReply, judged), ran: true}
 	}
-	return answer{value: text, clock: clock, judgedMS: ms, sent: a.sent, received: a.received, first: a.first}
+	a.value, a.judgedMS = values, ms
+	return a
 }
 
 // fence makes sure that a flush of which nobody knows whether it was executed is
-// not executed from now on: Redis refuses it once it has seen a later number.
-// What waits does the same, so nothing is sent then.
+// not executed from now on: Redis refuses it once it has seen a later number. An
+// empty flush is sent until it is answered, for a while: when Redis is away for
+// longer, the next write has to do. One that comes meanwhile does it at once.
 func (l *lane) fence() {
-	l.mu.Lock()
-	idle := len(l.mu.waiting) == 0
-	l.mu.Unlock()
-	if idle {
-		ctx, cancel := context.WithTimeout(context.Background(), fenceTimeout)
-		defer cancel()
-		l.transmit(ctx, nil)
+	ctx, cancel := context.WithTimeout(context.Background(), fenceTimeout)
+	defer cancel()
+	if !l.setFencing(cancel) {
+		return
+	}
+	for tries := 1; l.owed && ctx.Err() == nil; tries++ {
+		if l.transmit(ctx, nil); l.owed {
+			sleep(ctx, l.r.backoff.wait(tries))
+		}
+	}
+	l.setFencing(nil)
+	if ctx.Err() == context.DeadlineExceeded {
+		l.owed = false
 	}
 }
 
-func (l *lane) doubt() {
+// setFencing says how to end the fence under way; false if something waits.
+func (l *lane) setFencing(cancel func()) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mu.doubted = true
+	if cancel != nil && len(l.mu.waiting) > 0 {
+		return false
+	}
+	l.mu.fencing = cancel
+	return true
 }
 
-// finish waits until nothing is being sent. It tells whether the session can be
-// forgotten: each flush was sent once, and answered.
-func (l *lane) finish(ctx context.Context) (forget bool, err error) {
+// finish waits until nothing is being sent, ends the session and begins another.
+// It returns the old one if it can be forgotten: each flush was sent once, and
+// answered.
+func (l *lane) finish(ctx context.Context) (forget string, err error) {
 	for {
-		idle, doubted := l.whenIdle()
+		forget, idle := l.tryFinish()
 		if idle == nil {
-			return !doubted, nil
+			return forget, nil
 		}
 		select {
 		case <-idle:
 		case <-ctx.Done():
-			return false, ctx.Err()
+			return "", ctx.Err()
 		}
 	}
 }
 
-// whenIdle returns nil when nothing is being sent, else what is closed then.
-func (l *lane) whenIdle() (idle <-chan struct{}, doubted bool) {
+// tryFinish returns what is closed when nothing is being sent any more; nil: the
+// session has ended.
+func (l *lane) tryFinish() (forget string, idle <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.mu.sending {
-		return nil, l.mu.doubted
+	if l.mu.sending {
+		if l.mu.idle == nil {
+			l.mu.idle = make(chan struct{})
+		}
+		return "", l.mu.idle
 	}
-	if l.mu.idle == nil {
-		l.mu.idle = make(chan struct{})
+	if l.number > 0 && !l.doubted {
+		forget = l.session
 	}
-	return l.mu.idle, false
+	if l.number > 0 {
+		l.session, l.number, l.owed, l.doubted = rand.Text(), 0, false, false
+	}
+	return forget, nil
 }

@@ -185,11 +185,11 @@ func TestACopyThatComesLateChangesNothing(t *testing.T) {
 			ops[name]()
 			call := p.lastCall()
 			after := b.stored(t)
-			first, err := b.replay(t, call)
-			require.NoError(t, err, name)
+			first := b.client.HGet(t.Context(), keySessions, argv(call)[0]).Val()
+			b.waitFor(t, b.nowMS(t)+2) // so that an answer made anew is another
 			again, err := b.replay(t, call)
 			require.NoError(t, err, name)
-			require.Equal(t, first, again, name)
+			require.Equal(t, first, argv(call)[1]+" "+again, name)
 			require.Equal(t, after, b.stored(t), name)
 
 			// The lane goes on, with something that changes the state.
@@ -264,6 +264,122 @@ func TestAFullRedisRefusesOnlyTheNewWorkOfAFlush(t *testing.T) {
 	require.NotErrorIs(t, err, persist.ErrUnknownOutcome)
 	require.NoError(t, b.Close(bounded(t)))
 	require.Empty(t, b.stored(t).Due)
+}
+
+// A flush is lost on its way, and when it is sent again Redis is full. That it was not
+// executed is found out, and what makes room goes on.
+func TestAFullRedisAfterALostFlushRefusesOnlyTheNewWork(t *testing.T) {
+	t.Parallel()
+	for name, lost := range map[string]faultproxy.Action{"not executed": notSent, "executed": lostAnswer} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, p := behindProxy(t, setupReal(t))
+			b.scheduled(t, past, "x", "y")
+			n := 0
+			p.decide(func(faultproxy.Command) faultproxy.Action {
+				switch n++; n {
+				case 1:
+					return faultproxy.Do(faultproxy.Hold)
+				case 2:
+					return lost
+				case 3:
+					return errorReply("OOM command not allowed when used memory > 'maxmemory'.")
+				}
+				return pass
+			})
+			var calls sync.WaitGroup
+			calls.Go(func() { b.scheduled(t, past, "y") })
+			h, err := p.NextHeld(bounded(t))
+			require.NoError(t, err)
+			calls.Go(func() { b.scheduled(t, future, "new") })
+			b.waitForWaiting(t, 1)
+			calls.Go(func() { require.Equal(t, persist.Cancelled, cancelX(t, b)) })
+			b.waitForWaiting(t, 2)
+			h.Release()
+			calls.Wait()
+			require.Equal(t, map[string]string{"y": strconv.Itoa(past), "new": strconv.Itoa(future)}, b.stored(t).Due)
+		})
+	}
+}
+
+// One caller goes, the other of the same flush gets its answer.
+func TestAFlushGoesOnWhileOneOfItsCallersWaits(t *testing.T) {
+	t.Parallel()
+	b, p := behindProxy(t, setupMini(t))
+	arrived := hold(t, p)
+	var calls sync.WaitGroup
+	calls.Go(func() { b.scheduled(t, past, "first") })
+	release := arrived()
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := make(chan error, 1)
+	go func() { gone <- b.Schedule(ctx, []persist.Due{{ID: "goes", DueMS: past}}) }()
+	b.waitForWaiting(t, 1)
+	calls.Go(func() { b.scheduled(t, past, "stays") })
+	b.waitForWaiting(t, 2)
+	arrived = hold(t, p)
+	release()
+	release = arrived()
+	cancel()
+	require.ErrorIs(t, <-gone, persist.ErrUnknownOutcome)
+	release()
+	calls.Wait()
+	require.Len(t, b.stored(t).Due, 3)
+}
+
+// The fence meets a Redis that is loading, and goes on; a write that comes meanwhile
+// does not wait for it.
+func TestAFenceIsRepeatedAndWaitsForNobody(t *testing.T) {
+	t.Parallel()
+	b, p := behindProxy(t, setupMini(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	n := 0
+	p.decide(func(faultproxy.Command) faultproxy.Action {
+		switch n++; n {
+		case 1:
+			cancel()
+			return notSent
+		case 2, 3:
+			return errorReply("LOADING Redis is loading the dataset in memory")
+		}
+		return pass
+	})
+	require.ErrorIs(t, b.Schedule(ctx, []persist.Due{{ID: "x", DueMS: past}}), persist.ErrUnknownOutcome)
+	require.NoError(t, b.Close(bounded(t)))
+	calls := p.seen()
+	require.Len(t, calls, 4)
+	for _, call := range calls[1:] {
+		require.True(t, isFence(call))
+	}
+
+	ctx, cancel = context.WithCancel(t.Context())
+	n = 0
+	hung := make(chan struct{})
+	p.decide(func(c faultproxy.Command) faultproxy.Action {
+		switch n++; n {
+		case 1:
+			cancel()
+			return notSent
+		case 2:
+			close(hung)
+			return noAnswer
+		}
+		return pass
+	})
+	require.ErrorIs(t, b.Schedule(ctx, []persist.Due{{ID: "x", DueMS: past}}), persist.ErrUnknownOutcome)
+	<-hung
+	b.scheduled(t, past, "y")
+	require.Len(t, p.seen(), 4+3, "no more than the lost one, the fence that hangs, and the write")
+}
+
+// A write while a store is closed has a session that Close does not touch.
+func TestCloseEndsASessionOnce(t *testing.T) {
+	onBoth(t, func(t *testing.T, b bed) {
+		b.scheduled(t, past, "x")
+		old := b.client.HKeys(t.Context(), keySessions).Val()
+		require.NoError(t, b.Close(t.Context()))
+		b.scheduled(t, past, "x")
+		require.NotContains(t, b.client.HKeys(t.Context(), keySessions).Val(), old[0])
+	})
 }
 
 func TestCloseForgetsSessionsThatNothingCanDisturb(t *testing.T) {

@@ -91,7 +91,7 @@ func (m *Memory) Claim(ctx context.Context, token string, ids []string, lease ti
 		return Claims{}, err
 	}
 	err = m.do(ctx, "claim", func(s *tasks, now Sample) {
-		claims.Clock, claims.NowMS = now, now.ms()
+		claims.Clock, claims.NowMS, claims.Sent = now, now.ms(), now.Sent
 		claims.Claims = inOrder(ids, func(id string) Claim {
 			return s.claim(id, token, now.ms(), ceilMS(lease), maxAttempts)
 		})

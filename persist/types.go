@@ -52,7 +52,7 @@ type Claim struct {
 	Attempt    int   // Claimed: 1 for the first run
 	FirstDueMS int64 // Claimed: the due time of the first attempt
 	DueMS      int64 // NotYet: where it stands now
-	LeftMS     int64 // NotYet: how long until then by the store's clock, at least 1
+	LeftMS     int64 // NotYet: how long until then, when Clock was read; at least 1
 }
 
 // Claims is the answer for a batch.

@@ -1,8 +1,8 @@
 -- Applies the writes of one flush in their order, and once: see "Sessions" in
 -- doc.go.
 --
--- ARGV     session, number of the flush; then for each write its code, how many
---          ids it has, and
+-- ARGV     session, number of the flush; then ?, where the flush before is asked
+--          for, or for each write its code, how many ids it has, and
 --            s  schedule: id, due ms, ...
 --            x  cancel: id, ...
 --            q  requeue: id, ...
@@ -22,6 +22,7 @@
 --                           attempt; NOT_YET: of now), ms left
 --            q, a, r and b  its SettleState, due ms
 --            d and n        1, or 0 where it was refused
+--          The answer to ? is the number and the answer that sessions had, or 0.
 local session, number = ARGV[1], tonumber(ARGV[2])
 local time, now = clock()
 
@@ -42,7 +43,7 @@ local EACH = { s = 2, x = 1, q = 1, d = 1, c = 1, a = 2, r = 4, b = 3, n = 2 }
 -- Calls f for each write with its code, where its own values begin, and the
 -- first and last place of an id.
 local function each_write(f)
-  local i = 3
+  local i = ARGV[3] == '?' and 4 or 3
   while i <= #ARGV do
     local code = ARGV[i]
     local first = i + 2 + ONCE[code]
@@ -60,6 +61,7 @@ end)
 local by_id, tasks = fetch(ids)
 
 local answer = { digits(now) }
+if ARGV[3] == '?' then answer[2] = saved or '0' end
 local function say(v) answer[#answer + 1] = v end
 local function say_settled(state, due) say(state); say(digits(due)) end
 

@@ -26,16 +26,22 @@ redis.call('ZREM', DUE, '')
 redis.call('ZREM', RUNNING, '')
 redis.call('ZREM', DEAD, '')
 redis.call('HGET', SESSIONS, '')
-local sessions = redis.call('HGETALL', SESSIONS)
+redis.call('HSCAN', SESSIONS, '0', 'COUNT', '1')
 redis.call('HDEL', CLAIMS, '')
 redis.call('HDEL', REASONS, '')
 redis.call('HSET', CLAIMS, '', '')
 redis.call('HDEL', CLAIMS, '')
 
-local unused = {}
-for i = 1, #sessions, 2 do
-  local used = string.match(sessions[i + 1], '^%d+ (%d+)')
-  if not used or tonumber(used) < now - tonumber(ARGV[1]) then unused[#unused + 1] = sessions[i] end
+-- Some hundreds at a time: a crash loop may have left many.
+local unused, cursor = {}, '0'
+for _ = 1, 10 do
+  local scan = redis.call('HSCAN', SESSIONS, cursor, 'COUNT', '100')
+  for i = 1, #scan[2], 2 do
+    local used = string.match(scan[2][i + 1], '^%d+ (%d+)')
+    if not used or tonumber(used) < now - tonumber(ARGV[1]) then unused[#unused + 1] = scan[2][i] end
+  end
+  cursor = scan[1]
+  if cursor == '0' then break end
 end
 write_many('HDEL', SESSIONS, unused)
 return 1

@@ -34,6 +34,7 @@ var clocks = []conformance{
 		before := b.nowMS(t)
 		claims := b.claim(t, token, time.Hour, "x")
 		require.Equal(t, claims.NowMS, claims.Clock.StoreUS/1000)
+		require.False(t, claims.Sent.IsZero() || claims.Sent.After(claims.Clock.Sent))
 		require.True(t, before <= claims.NowMS && claims.NowMS <= b.nowMS(t))
 		require.Equal(t, claims.NowMS+3_600_000, b.lookup(t, "x")[0].LeaseMS)
 		requireSample(t, claims.Clock)
