@@ -343,11 +343,16 @@ func (l *lane) transmitArgs(ctx context.Context, args []any, newWork bool) answe
 			return readFlush(a)
 		}
 		c := classify(a.err, l.r.isCluster())
-		if a.cut || !ran || c == fatal {
+		switch {
+		case a.cut || !ran || c == fatal:
 			watch.gaveUp()
 			return a
+		case ctx.Err() != nil: // and a.err says no more than that
+			watch.gaveUp()
+			return answer{cut: true, ran: true}
+		case !isLocal(a.err):
+			watch.failed(ctx, attempted, c, a.err)
 		}
-		watch.failed(ctx, attempted, c, a.err)
 		if c == degraded && newWork {
 			if found, ok := l.ask(ctx, number, a); ok {
 				watch.gaveUp()

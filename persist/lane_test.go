@@ -245,12 +245,13 @@ func TestAFullRedisRefusesOnlyTheNewWorkOfAFlush(t *testing.T) {
 	b.scheduled(t, past, "x")
 	b, p := behindProxy(t, b)
 	b.scheduled(t, past, "x")
+	ctx, cancel := context.WithCancel(t.Context())
+	b.Redis, _ = watch(t, p.client(t), cancel) // when it is refused, and not on its way
 	do(t, b.client, "CONFIG", "SET", "maxmemory", "1")
 	arrived := hold(t, p)
 	var calls sync.WaitGroup
 	calls.Go(func() { _, err := b.Cancel(bounded(t), []string{"nothing"}); require.NoError(t, err) })
 	release := arrived()
-	ctx, cancel := context.WithCancel(t.Context())
 	refused := make(chan error, 1)
 	go func() { refused <- b.Schedule(ctx, []persist.Due{{ID: "new", DueMS: past}}) }()
 	b.waitForWaiting(t, 1)
@@ -258,7 +259,6 @@ func TestAFullRedisRefusesOnlyTheNewWorkOfAFlush(t *testing.T) {
 	b.waitForWaiting(t, 2)
 	release()
 	calls.Wait()
-	cancel()
 	err := <-refused
 	require.ErrorIs(t, err, persist.ErrDegraded)
 	require.NotErrorIs(t, err, persist.ErrUnknownOutcome)

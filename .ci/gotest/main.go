@@ -82,6 +82,7 @@ type event struct {
 func show(events io.Reader, to io.Writer) ([]skip, error) {
 	var skips []skip
 	running := map[string]map[string]*strings.Builder{} // output by package and test
+	after := map[string]*strings.Builder{}              // output by package that came after its test had ended
 	out := bufio.NewWriter(to)
 	lines := bufio.NewReader(events)
 	for {
@@ -104,6 +105,11 @@ func show(events io.Reader, to io.Writer) ([]skip, error) {
 			if !strings.HasPrefix(e.Output, "=== ") {
 				tests[e.Test].WriteString(e.Output)
 			}
+		case e.Action == "output" && e.Test != "" && !strings.HasPrefix(e.Output, "=== "):
+			if after[e.Package] == nil {
+				after[e.Package] = &strings.Builder{}
+			}
+			after[e.Package].WriteString(e.Output)
 		case e.Test != "" && tests[e.Test] != nil && (e.Action == "pass" || e.Action == "fail" || e.Action == "skip"):
 			switch printed := tests[e.Test].String(); e.Action {
 			case "fail":
@@ -115,6 +121,9 @@ func show(events io.Reader, to io.Writer) ([]skip, error) {
 		case e.Action == "fail" && e.Test == "": // the package ended: what still ran is part of the story
 			for _, printed := range tests {
 				out.WriteString(printed.String())
+			}
+			if late := after[e.Package]; late != nil {
+				out.WriteString(late.String())
 			}
 			delete(running, e.Package)
 		}
