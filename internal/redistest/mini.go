@@ -2,6 +2,7 @@ package redistest
 
 import (
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
@@ -22,8 +23,15 @@ func MiniServer(t testing.TB) (*miniredis.Miniredis, *redis.Client) {
 	if err := m.Start(); err != nil {
 		t.Fatalf("redistest: miniredis does not start: %v", err)
 	}
-	t.Cleanup(m.Close)
 	c := redis.NewClient(&redis.Options{Addr: m.Addr(), ContextTimeoutEnabled: true})
-	t.Cleanup(func() { _ = c.Close() })
+	t.Cleanup(func() {
+		_ = c.Close()
+		// A call that was given up may still be at work there, and miniredis does not
+		// survive an INFO while it closes.
+		for end := time.Now().Add(10 * time.Second); m.CurrentConnectionCount() > 0 && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+		m.Close()
+	})
 	return m, c
 }
