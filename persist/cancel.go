@@ -16,12 +16,3 @@ import "context"
 func (r *Redis) Cancel(ctx context.Context, ids []string) ([]CancelOutcome, error) {
 	return eachID(ctx, r.flushed(r.user, cancelWrite), ids, func(rp *reply, _ string) CancelOutcome { return CancelOutcome(rp.int()) })
 }
-
-// anys returns the strings as arguments of a command.
-func anys(list []string) []any {
-	args := make([]any, len(list))
-	for i, s := range list {
-		args[i] = s
-	}
-	return args
-}

@@ -5,15 +5,39 @@ import (
 	"time"
 )
 
-// checkIDs checks a list of ids.
+// The arguments that several stores take, checked before anything is written.
+
 func checkIDs(ids []string) error {
-	var f faults
-	for i, id := range ids {
-		if f.add(checkID(i, id)); f.full() {
-			break
-		}
+	return checkEach(ids, func(f *faults, i int, id string) { f.add(checkID(i, id)) })
+}
+
+func checkDues(dues []Due) error {
+	return checkEach(dues, func(f *faults, i int, d Due) {
+		f.add(checkID(i, d.ID))
+		f.add(checkDueMS(i, d.DueMS))
+	})
+}
+
+func checkRetries(retries []Retry) error {
+	return checkEach(retries, func(f *faults, i int, re Retry) { f.add(checkDueMS(i, re.DueMS)) })
+}
+
+func checkID(i int, id string) error {
+	switch {
+	case id == "":
+		return fmt.Errorf("%w: ID of task %d is empty: use 1 to %d bytes", ErrInvalid, i, MaxIDLen)
+	case len(id) > MaxIDLen:
+		return fmt.Errorf("%w: ID of task %d is %q... of %d bytes: use 1 to %d bytes", ErrInvalid, i, id[:32], len(id), MaxIDLen)
 	}
-	return f.err()
+	return nil
+}
+
+func checkDueMS(i int, dueMS int64) error {
+	if dueMS < 0 || dueMS > MaxDueMS {
+		return fmt.Errorf("%w: DueMS of task %d is %d: use Unix milliseconds from 0 (1970) to %d (end of 9999)",
+			ErrInvalid, i, dueMS, int64(MaxDueMS))
+	}
+	return nil
 }
 
 func checkMaxAttempts(n int) error {

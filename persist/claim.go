@@ -61,6 +61,15 @@ func (r *Redis) Claim(ctx context.Context, token string, ids []string, lease tim
 	return claims, nil
 }
 
+// anys returns the strings as arguments of a command.
+func anys(list []string) []any {
+	args := make([]any, len(list))
+	for i, s := range list {
+		args[i] = s
+	}
+	return args
+}
+
 // claim reads the answer for one id.
 func (r *reply) claim(id string) Claim {
 	c := Claim{ID: id, State: ClaimState(r.int())}

@@ -49,13 +49,7 @@ func (w *walker) stepBury(t *testing.T) string {
 			nowMS = w.instant(t, w.score(t, keyDead, b.ID))
 		}
 	}
-	var want []persist.Settlement
-	for _, b := range burials {
-		want = append(want, w.model.bury(b, nowMS))
-	}
-	op := fmt.Sprintf("bury %+v at %d", burials, nowMS)
-	require.Equal(t, want, got, op)
-	return op
+	return agree(t, fmt.Sprintf("bury %+v at %d", burials, nowMS), burials, got, func(b persist.Burial) persist.Settlement { return w.model.bury(b, nowMS) })
 }
 
 func (w *walker) stepRenew(t *testing.T) string {
@@ -75,13 +69,7 @@ func (w *walker) stepRenew(t *testing.T) string {
 			nowMS = w.instant(t, until-leaseMS)
 		}
 	}
-	var want []bool
-	for _, l := range leases {
-		want = append(want, w.model.renew(l, nowMS, leaseMS))
-	}
-	op := fmt.Sprintf("renew %+v by %d ms at %d", leases, leaseMS, nowMS)
-	require.Equal(t, want, got, op)
-	return op
+	return agree(t, fmt.Sprintf("renew %+v by %d ms at %d", leases, leaseMS, nowMS), leases, got, func(l persist.Lease) bool { return w.model.renew(l, nowMS, leaseMS) })
 }
 
 func (w *walker) stepRequeue(t *testing.T) string {
@@ -95,26 +83,14 @@ func (w *walker) stepRequeue(t *testing.T) string {
 			break
 		}
 	}
-	var want []persist.Settlement
-	for _, id := range list {
-		want = append(want, w.model.requeue(id, nowMS))
-	}
-	op := fmt.Sprintf("requeue %q at %d", list, nowMS)
-	require.Equal(t, want, got, op)
-	return op
+	return agree(t, fmt.Sprintf("requeue %q at %d", list, nowMS), list, got, func(id string) persist.Settlement { return w.model.requeue(id, nowMS) })
 }
 
 func (w *walker) stepDiscard(t *testing.T) string {
 	list := w.batch()
 	got, err := w.Discard(t.Context(), list)
 	require.NoError(t, err)
-	var want []bool
-	for _, id := range list {
-		want = append(want, w.model.discard(id))
-	}
-	op := fmt.Sprintf("discard %q", list)
-	require.Equal(t, want, got, op)
-	return op
+	return agree(t, fmt.Sprintf("discard %q", list), list, got, w.model.discard)
 }
 
 // compareDead reads the dead in pages of a random size.

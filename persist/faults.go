@@ -28,20 +28,13 @@ func (f faults) err() error {
 	return errors.Join(f...)
 }
 
-func checkID(i int, id string) error {
-	switch {
-	case id == "":
-		return fmt.Errorf("%w: ID of task %d is empty: use 1 to %d bytes", ErrInvalid, i, MaxIDLen)
-	case len(id) > MaxIDLen:
-		return fmt.Errorf("%w: ID of task %d is %q... of %d bytes: use 1 to %d bytes", ErrInvalid, i, id[:32], len(id), MaxIDLen)
+// checkEach checks every item of a list, until the message is long enough.
+func checkEach[T any](list []T, check func(f *faults, i int, one T)) error {
+	var f faults
+	for i, one := range list {
+		if check(&f, i, one); f.full() {
+			break
+		}
 	}
-	return nil
-}
-
-func checkDueMS(i int, dueMS int64) error {
-	if dueMS < 0 || dueMS > MaxDueMS {
-		return fmt.Errorf("%w: DueMS of task %d is %d: use Unix milliseconds from 0 (1970) to %d (end of 9999)",
-			ErrInvalid, i, dueMS, int64(MaxDueMS))
-	}
-	return nil
+	return f.err()
 }

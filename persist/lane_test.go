@@ -27,6 +27,14 @@ func hold(t *testing.T, p *proxy) (arrived func() (release func())) {
 	}
 }
 
+// occupy has one of calls schedule "first", and holds its flush until release.
+func (b bed) occupy(t *testing.T, p *proxy, calls *sync.WaitGroup) (release func()) {
+	t.Helper()
+	arrived := hold(t, p)
+	calls.Go(func() { b.scheduled(t, past, "first") })
+	return arrived()
+}
+
 // argv is what a script call has behind its keys.
 func argv(call []string) []string {
 	n, _ := strconv.Atoi(call[2])
@@ -43,10 +51,8 @@ func isFence(call []string) bool {
 func TestCallersShareAFlush(t *testing.T) {
 	t.Parallel()
 	b, p := behindProxy(t, setupMini(t))
-	arrived := hold(t, p)
 	var calls sync.WaitGroup
-	calls.Go(func() { b.scheduled(t, past, "first") })
-	release := arrived()
+	release := b.occupy(t, p, &calls)
 	const n = 300
 	for i, id := range ids("x", n) {
 		calls.Go(func() {
@@ -69,10 +75,8 @@ func TestCallersShareAFlush(t *testing.T) {
 func TestAFlushHasAtMostMaxBatchIDs(t *testing.T) {
 	t.Parallel()
 	b, p := behindProxy(t, setupMini(t))
-	arrived := hold(t, p)
 	var calls sync.WaitGroup
-	calls.Go(func() { b.scheduled(t, past, "first") })
-	release := arrived()
+	release := b.occupy(t, p, &calls)
 	for i := range 5 {
 		calls.Go(func() { b.scheduled(t, past, ids(fmt.Sprint(i), 400)...) })
 	}
@@ -88,10 +92,8 @@ func TestAFlushHasAtMostMaxBatchIDs(t *testing.T) {
 func TestCallsOfOneIDKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	b, p := behindProxy(t, setupMini(t))
-	arrived := hold(t, p)
 	var calls sync.WaitGroup
-	calls.Go(func() { b.scheduled(t, past, "first") })
-	release := arrived()
+	release := b.occupy(t, p, &calls)
 	for i := range 50 {
 		calls.Go(func() { b.scheduled(t, past+int64(i), "x") })
 		b.waitForWaiting(t, 3*i+1)
@@ -113,10 +115,8 @@ func TestCallsOfOneIDKeepTheirOrder(t *testing.T) {
 func TestACallThatGoesWhileItWaitsIsNotSent(t *testing.T) {
 	t.Parallel()
 	b, p := behindProxy(t, setupReal(t))
-	arrived := hold(t, p)
 	var calls sync.WaitGroup
-	calls.Go(func() { b.scheduled(t, past, "first") })
-	release := arrived()
+	release := b.occupy(t, p, &calls)
 	for i := range persist.MaxWaiting / persist.MaxBatch {
 		calls.Go(func() { b.scheduled(t, past, ids(fmt.Sprint(i), persist.MaxBatch)...) })
 	}
@@ -133,10 +133,8 @@ func TestACallThatGoesWhileItWaitsIsNotSent(t *testing.T) {
 	calls.Wait()
 	require.Len(t, b.stored(t).Due, 1+persist.MaxWaiting)
 
-	arrived = hold(t, p)
 	ctx, cancel = context.WithCancel(t.Context())
-	calls.Go(func() { b.scheduled(t, past, "first") })
-	release = arrived()
+	release = b.occupy(t, p, &calls)
 	go func() { err <- b.Schedule(ctx, []persist.Due{{ID: "waits", DueMS: past}}) }()
 	b.waitForWaiting(t, 1)
 	cancel()
@@ -306,17 +304,15 @@ func TestAFullRedisAfterALostFlushRefusesOnlyTheNewWork(t *testing.T) {
 func TestAFlushGoesOnWhileOneOfItsCallersWaits(t *testing.T) {
 	t.Parallel()
 	b, p := behindProxy(t, setupMini(t))
-	arrived := hold(t, p)
 	var calls sync.WaitGroup
-	calls.Go(func() { b.scheduled(t, past, "first") })
-	release := arrived()
+	release := b.occupy(t, p, &calls)
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := make(chan error, 1)
 	go func() { gone <- b.Schedule(ctx, []persist.Due{{ID: "goes", DueMS: past}}) }()
 	b.waitForWaiting(t, 1)
 	calls.Go(func() { b.scheduled(t, past, "stays") })
 	b.waitForWaiting(t, 2)
-	arrived = hold(t, p)
+	arrived := hold(t, p)
 	release()
 	release = arrived()
 	cancel()

@@ -175,17 +175,23 @@ func (w *walker) stepSchedule(t *testing.T) string {
 	return fmt.Sprintf("schedule %+v", dues)
 }
 
+// agree checks the answers to what was asked, in its order, against the model's, and
+// returns op.
+func agree[Q, A any](t *testing.T, op string, asked []Q, got []A, model func(Q) A) string {
+	t.Helper()
+	var want []A
+	for _, q := range asked {
+		want = append(want, model(q))
+	}
+	require.Equal(t, want, got, op)
+	return op
+}
+
 func (w *walker) stepCancel(t *testing.T) string {
 	list := w.batch()
 	got, err := w.Cancel(t.Context(), list)
 	require.NoError(t, err)
-	var want []persist.CancelOutcome
-	for _, id := range list {
-		want = append(want, w.model.cancel(id))
-	}
-	op := fmt.Sprintf("cancel %q", list)
-	require.Equal(t, want, got, op)
-	return op
+	return agree(t, fmt.Sprintf("cancel %q", list), list, got, w.model.cancel)
 }
 
 func (w *walker) stepClaim(t *testing.T) string {
@@ -202,13 +208,7 @@ func (w *walker) stepClaim(t *testing.T) string {
 	if w.mini != nil {
 		require.Equal(t, w.nowMS, got.NowMS)
 	}
-	var want []persist.Claim
-	for _, id := range list {
-		want = append(want, w.model.claim(id, token, got.NowMS, leaseMS, most))
-	}
-	op := fmt.Sprintf("claim %s %q for %d ms at %d, at most %d times", token, list, leaseMS, got.NowMS, most)
-	require.Equal(t, want, got.Claims, op)
-	return op
+	return agree(t, fmt.Sprintf("claim %s %q for %d ms at %d, at most %d times", token, list, leaseMS, got.NowMS, most), list, got.Claims, func(id string) persist.Claim { return w.model.claim(id, token, got.NowMS, leaseMS, most) })
 }
 
 func (w *walker) stepAck(t *testing.T) string {
@@ -218,13 +218,7 @@ func (w *walker) stepAck(t *testing.T) string {
 	}
 	got, err := w.Ack(t.Context(), leases)
 	require.NoError(t, err)
-	var want []persist.Settlement
-	for _, l := range leases {
-		want = append(want, w.model.ack(l))
-	}
-	op := fmt.Sprintf("ack %+v", leases)
-	require.Equal(t, want, got, op)
-	return op
+	return agree(t, fmt.Sprintf("ack %+v", leases), leases, got, w.model.ack)
 }
 
 func (w *walker) stepRetry(t *testing.T) string {
@@ -236,13 +230,7 @@ func (w *walker) stepRetry(t *testing.T) string {
 	}
 	got, err := w.Retry(t.Context(), retries)
 	require.NoError(t, err)
-	var want []persist.Settlement
-	for _, r := range retries {
-		want = append(want, w.model.retry(r))
-	}
-	op := fmt.Sprintf("retry %+v", retries)
-	require.Equal(t, want, got, op)
-	return op
+	return agree(t, fmt.Sprintf("retry %+v", retries), retries, got, w.model.retry)
 }
 
 // stepReap: the clock of Redis moves on by itself, so there the short leases are

@@ -3,7 +3,6 @@ package persist
 import (
 	"context"
 	"fmt"
-	"slices"
 )
 
 // Schedule makes each task due at its time: nil means that all of them are written.
@@ -18,35 +17,11 @@ func (r *Redis) Schedule(ctx context.Context, dues []Due) error {
 	if err := checkDues(dues); err != nil {
 		return err
 	}
-	written := 0
-	for chunk := range slices.Chunk(dues, MaxBatch) {
-		args := make([]any, 0, 2*len(chunk))
-		for _, d := range chunk {
-			args = append(args, d.ID, d.DueMS)
-		}
-		rp, err := r.flushed(r.user, scheduleWrite)(ctx, len(chunk), args)
-		if err == nil {
-			err = rp.done()
-		}
-		if err != nil && written > 0 {
-			return fmt.Errorf("%d of %d tasks were written, %w: %w", written, len(dues), ErrUnknownOutcome, err)
-		}
-		if err != nil {
-			return err
-		}
-		written += len(chunk)
+	written, err := each(ctx, r.flushed(r.user, scheduleWrite), dues,
+		func(args []any, d Due) []any { return append(args, d.ID, d.DueMS) },
+		func(*reply, Due) struct{} { return struct{}{} }) // it answers nothing
+	if err != nil && len(written) > 0 {
+		return fmt.Errorf("%d of %d tasks were written, %w: %w", len(written), len(dues), ErrUnknownOutcome, err)
 	}
-	return nil
-}
-
-func checkDues(dues []Due) error {
-	var f faults
-	for i, d := range dues {
-		f.add(checkID(i, d.ID))
-		f.add(checkDueMS(i, d.DueMS))
-		if f.full() {
-			break
-		}
-	}
-	return f.err()
+	return err
 }

@@ -70,14 +70,3 @@ func (r Retry) flags() string {
 func (r *reply) settlement(id string) Settlement {
 	return Settlement{ID: id, State: SettleState(r.int()), DueMS: r.int()}
 }
-
-func checkRetries(retries []Retry) error {
-	var f faults
-	for i, re := range retries {
-		f.add(checkDueMS(i, re.DueMS))
-		if f.full() {
-			break
-		}
-	}
-	return f.err()
-}

@@ -37,6 +37,9 @@ func (c *core) mayBeArriving(hash uint32) bool {
 // arrive puts what is arriving into the index and the lists, in its order: of
 // one id the last one wins.
 func (c *core) arrive() {
+	if len(c.arriving) == 0 {
+		return // mostly so: what looks at the lists settles again and again
+	}
 	var ahead [backlogLen]lines
 	for i := range c.arriving {
 		ahead[i] = c.index.lines(c.arriving[i].hash)
@@ -76,6 +79,9 @@ func (c *core) remove(r ref) {
 
 // leave takes what is leaving out of its lists and out of use.
 func (c *core) leave() {
+	if len(c.leaving) == 0 {
+		return
+	}
 	var beside [backlogLen][2]*node
 	for i, r := range c.leaving {
 		n := c.slab.at(r)

@@ -191,7 +191,6 @@ end
 local function store(tasks)
   local d = differences(tasks)
   local removes = #d.zrem_due + #d.zrem_running + #d.zrem_dead + #d.hdel_claims + #d.hdel_reasons
-  local inserts = #d.zadd_due + #d.zadd_running + #d.zadd_dead + #d.hset_claims + #d.hset_reasons
   remove(d)
   if removes == 0 then redis.call('HDEL', CLAIMS, '') end
   insert(d)
