@@ -96,11 +96,11 @@
 //
 // # What it costs
 //
-// A node is 32 bytes. The index adds 8 bytes a place and is 55 to 80 % full.
+// A node is 32 bytes. The index adds 8 bytes a place and is 48 to 70 % full.
 // The garbage collector sees one pointer for an id, that of its string. Both
 // grow and shrink a little with each operation, so no single call pays for a
 // resize, and memory goes back when a storm has passed. A shard has
-// room for 2.7 billion ids.
+// room for 2.4 billion ids.
 //
 // With more ids than the caches hold, what an operation costs is how often it
 // waits for memory. Schedule waits for nothing: it is noted down, and done with

@@ -1,7 +1,7 @@
 package wheel
 
-// The index is made larger when it is more than 0.8 full, to 0.64, and smaller
-// when it is less than 0.55 full, to 0.73. The operations themselves resize it,
+// The index is made larger when it is more than 0.7 full, to 0.56, and smaller
+// when it is less than 0.48 full, to 0.64. The operations themselves resize it,
 // a few places at a time: size/sweepStep of them end a resize, and more must
 // pass before the next is due. While it is not resized, they go round it and
 // bury what is dead, so that no more than one place in seven is.
@@ -49,8 +49,8 @@ func (x *index) prepare() {
 	switch {
 	case x.resizing():
 		x.sweep()
-	case uint64(x.cur.live+x.cur.dead+1)*100 > uint64(x.cur.size)*80:
-		x.resize(sizeFor(x.cur.live, 64))
+	case uint64(x.cur.live+x.cur.dead+1)*100 > uint64(x.cur.size)*70:
+		x.resize(sizeFor(x.cur.live, 56))
 	}
 }
 
@@ -61,8 +61,8 @@ func (x *index) tidy(n int) {
 		x.sweep()
 	}
 	x.bury(n * buryStep)
-	if !x.resizing() && x.cur.size > minSize && uint64(x.cur.live)*100 < uint64(x.cur.size)*55 {
-		x.resize(sizeFor(x.cur.live, 73))
+	if !x.resizing() && x.cur.size > minSize && uint64(x.cur.live)*100 < uint64(x.cur.size)*48 {
+		x.resize(sizeFor(x.cur.live, 64))
 	}
 }
 
@@ -81,7 +81,7 @@ func (x *index) bury(places int) {
 }
 
 // sizeFor is the size of a table that live entries fill to percent. No more than
-// 2.7 billion, which is 64 % of 2^32, have room.
+// 2.4 billion, which is 56 % of 2^32, have room.
 func sizeFor(live uint32, percent uint64) uint32 {
 	return max(minSize, uint32(uint64(live)*100/percent))
 }
