@@ -22,6 +22,8 @@ type answer struct {
 	first    time.Time // when it was sent for the first time
 
 	shortfall error // it is stored, but on too few replicas
+
+	beside any // the reply to the command before, in the same round trip
 }
 
 // once is a command that go-redis sends once and never again by itself: only this
@@ -130,17 +132,22 @@ func (s *shard) eval(ctx context.Context, sc *script, args []any) answer {
 }
 
 func (s *shard) evalOn(ctx context.Context, client processor, sc *script, args []any) answer {
-	keys := s.keys.list()
-	full := make([]any, 0, 3+len(keys)+len(args))
-	full = append(full, "evalsha", sc.sha, len(keys))
-	full = append(full, keys...)
-	full = append(full, args...)
+	full := s.call("evalsha", sc.sha, args)
 	a := send(ctx, client, full)
 	if isNoScript(a.err) {
 		full[0], full[1] = "eval", sc.src
 		a = send(ctx, client, full)
 	}
 	return a
+}
+
+// call is the command that calls a script.
+func (s *shard) call(command, script string, args []any) []any {
+	keys := s.keys.list()
+	full := make([]any, 0, 3+len(keys)+len(args))
+	full = append(full, command, script, len(keys))
+	full = append(full, keys...)
+	return append(full, args...)
 }
 
 // processor is what send needs of a client.

@@ -31,7 +31,8 @@ func (r *Redis) Claim(ctx context.Context, token string, ids []string, lease tim
 	if err := errors.Join(checkClaim(token, lease), checkMaxAttempts(maxAttempts)); err != nil {
 		return Claims{}, err
 	}
-	x := ofIDs(flushed(claimWrite, token, ceilMS(lease), maxAttempts), (*reply).claim)
+	x := ofIDs(flushed(claimWrite, ceilMS(lease), maxAttempts), (*reply).claim)
+	x.add = func(args []any, id string) []any { return append(args, id, token) }
 	judged, err := x.each(ctx, r, ids)
 	claims := Claims{Claims: make([]Claim, len(judged))}
 	var seen *answer

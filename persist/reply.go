@@ -108,28 +108,21 @@ func (r *reply) scored() []Due {
 	dues := make([]Due, 0, len(list)/2)
 	for i := 0; i < len(list); i += 2 {
 		id, ok1 := list[i].(string)
-		score, ok2 := list[i+1].(string)
-		ms, ok3 := scoreMS(score)
-		if !ok1 || !ok2 || !ok3 {
+		text, ok2 := list[i+1].(string)
+		score, err := strconv.ParseFloat(text, 64)
+		if !ok1 || !ok2 || err != nil || math.IsNaN(score) {
 			r.fail("%v, %v are no id and score", list[i], list[i+1])
 			return nil
 		}
-		dues = append(dues, Due{ID: id, DueMS: ms})
+		dues = append(dues, Due{ID: id, DueMS: scoreMS(score)})
 	}
 	return dues
 }
 
-// scoreMS reads a score as ms, as to_ms in lua/common.lua does: ours are whole and in
+// scoreMS reads a score as ms, as to_ms in lua/scores.lua does: ours are whole and in
 // range; what somebody wrote by hand is rounded up and brought into range.
-func scoreMS(score string) (int64, bool) {
-	if ms, err := strconv.ParseInt(score, 10, 64); err == nil {
-		return min(max(ms, 0), MaxDueMS), true
-	}
-	f, err := strconv.ParseFloat(score, 64)
-	if err != nil || math.IsNaN(f) {
-		return 0, false
-	}
-	return int64(min(max(math.Ceil(f), 0), MaxDueMS)), true
+func scoreMS(score float64) int64 {
+	return int64(min(max(math.Ceil(score), 0), MaxDueMS))
 }
 
 // done returns the first fault, or one for what nobody read.

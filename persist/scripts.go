@@ -20,6 +20,8 @@ type script struct {
 var (
 	//go:embed lua/common.lua
 	commonLua string
+	//go:embed lua/scores.lua
+	scoresLua string
 	//go:embed lua/state.lua
 	stateLua string
 	//go:embed lua/transitions.lua
@@ -29,6 +31,8 @@ var (
 
 	//go:embed lua/fast.lua
 	fastLua string
+	//go:embed lua/apply.lua
+	applyLua string
 	//go:embed lua/flush.lua
 	flushLua string
 	//go:embed lua/reap.lua
@@ -52,11 +56,11 @@ var (
 
 // The scripts. They are values that nobody changes.
 var (
-	flushScript  = writer("flush", fastLua, flushLua)
-	reapScript   = writer("reap", reapLua)
-	windowScript = newScript("window", commonLua, pageLua, windowLua)
-	deadScript   = newScript("dead", commonLua, stateLua, pageLua, deadLua)
-	lookupScript = newScript("lookup", commonLua, stateLua, lookupLua)
+	flushScript  = writer("flush", commonLua, fastLua, "local function slow(now)", scoresLua, stateLua, transitionsLua, applyLua, "end", flushLua)
+	reapScript   = writer("reap", commonLua, scoresLua, stateLua, transitionsLua, reapLua)
+	windowScript = newScript("window", commonLua, scoresLua, pageLua, windowLua)
+	deadScript   = newScript("dead", commonLua, scoresLua, stateLua, pageLua, deadLua)
+	lookupScript = newScript("lookup", commonLua, scoresLua, stateLua, lookupLua)
 	depthScript  = newScript("depth", commonLua, depthLua)
 	epochScript  = newScript("epoch", commonLua, epochLua)
 	nowScript    = newScript("now", commonLua, nowLua)
@@ -69,8 +73,8 @@ func newScript(name string, parts ...string) *script {
 	return &script{name: name, src: src, sha: hex.EncodeToString(sum[:])}
 }
 
-func writer(name string, lua ...string) *script {
-	s := newScript(name, append([]string{commonLua, stateLua, transitionsLua}, lua...)...)
+func writer(name string, parts ...string) *script {
+	s := newScript(name, parts...)
 	s.writes = true
 	return s
 }

@@ -1,8 +1,15 @@
 package persist
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"math"
+	"strconv"
 	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Window reads due tasks, oldest first (by due time, then id by bytes): those after
@@ -23,27 +30,129 @@ func (r *Redis) Window(ctx context.Context, after Cursor, untilMS int64, limit i
 	var page Page
 	var mu sync.Mutex // guards page.Clock
 	p := pages[Due]{
-		place: func(d Due) Cursor { return Cursor{DueMS: d.DueMS, ID: d.ID} },
+		place: Due.place,
 		read: func(ctx context.Context, s *shard, after Cursor, n int) ([]Due, Cursor, bool, error) {
-			rp, err := s.run(ctx, windowScript, after.DueMS, after.ID, min(untilMS, MaxDueMS), n)
+			w, err := s.window(ctx, after, min(untilMS, MaxDueMS), n)
 			if err != nil {
 				return nil, after, false, err
 			}
-			clock, more := rp.sample(), rp.int() == 1
-			dues := rp.scored()
-			if err := rp.done(); err != nil {
-				return nil, after, false, err
-			}
-			if n := len(dues); n > 0 {
-				after = Cursor{DueMS: dues[n-1].DueMS, ID: dues[n-1].ID}
+			if len(w.dues) > 0 {
+				after = w.dues[len(w.dues)-1].place()
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			page.Clock = clock
-			return dues, after, more, nil
+			page.Clock = w.clock
+			return w.dues, after, w.more, nil
 		},
 	}
 	var err error
 	page.Due, page.Next, page.More, err = p.page(ctx, r, fromStart(after), limit)
 	return page, err
+}
+
+func (d Due) place() Cursor { return Cursor{DueMS: d.DueMS, ID: d.ID} }
+
+// windowPart is what one shard has of a window.
+type windowPart struct {
+	dues  []Due
+	more  bool
+	clock Sample
+}
+
+// window reads at most n from one shard, by score: what passes through a script is
+// copied twice. It reads from the cursor's millisecond on, so what stands there and
+// was read before is read again; mostly that is one. Where it is most of what was
+// read, a script finds the cursor's place among those of its millisecond.
+func (s *shard) window(ctx context.Context, after Cursor, untilMS int64, n int) (windowPart, error) {
+	least := strconv.FormatInt(after.DueMS, 10)
+	if after == (Cursor{}) {
+		least = "-inf" // what a hand wrote
+	}
+	ask := n + 2 // the cursor's own, and one more that tells whether there is more
+	clock, found, err := s.readScores(ctx, least, untilMS, ask)
+	if err != nil {
+		return windowPart{}, err
+	}
+	full := len(found) == ask
+	for after != (Cursor{}) && len(found) > 0 && comparePlaces(found[0].place(), after) <= 0 {
+		found = found[1:]
+	}
+	switch {
+	case len(found) > n:
+		return windowPart{found[:n], true, clock}, nil
+	case !full:
+		return windowPart{found, false, clock}, nil
+	case len(found) > n/2+1:
+		return windowPart{found[:len(found)-1], true, clock}, nil // the last one is what is more
+	}
+	return s.windowByRank(ctx, after, untilMS, n)
+}
+
+// windowByRank is window by a script.
+func (s *shard) windowByRank(ctx context.Context, after Cursor, untilMS int64, n int) (windowPart, error) {
+	rp, err := s.run(ctx, windowScript, after.DueMS, after.ID, untilMS, n)
+	if err != nil {
+		return windowPart{}, err
+	}
+	w := windowPart{clock: rp.sample(), more: rp.int() == 1}
+	w.dues = rp.scored()
+	return w, rp.done()
+}
+
+// readScores reads the clock, and the first n of due from a score on.
+func (s *shard) readScores(ctx context.Context, least string, untilMS int64, n int) (Sample, []Due, error) {
+	a, err := s.repeat(ctx, windowScript.name, false, func() answer {
+		return s.try(ctx, func() answer {
+			a := s.readScoresOnce(ctx, least, untilMS, n)
+			if isNoScript(a.err) {
+				if a = s.eval(ctx, nowScript, nil); a.err == nil {
+					a = s.readScoresOnce(ctx, least, untilMS, n)
+				}
+			}
+			return a
+		})
+	})
+	if err != nil {
+		return Sample{}, nil, err
+	}
+	found := a.value.([]Due)
+	a.value = a.beside
+	rp, err := newReply(nowScript, a)
+	if err != nil {
+		return Sample{}, nil, err
+	}
+	clock := rp.sample()
+	return clock, found, rp.done()
+}
+
+// onceScores is once for a read of scores.
+type onceScores struct{ *redis.ZSliceCmd }
+
+func (onceScores) NoRetry() bool { return true }
+
+// readScoresOnce makes one round trip. The value is what was found; beside it is the
+// reply of the clock.
+func (s *shard) readScoresOnce(ctx context.Context, least string, untilMS int64, n int) answer {
+	clock := once{redis.NewCmd(ctx, s.call("evalsha", nowScript.sha, nil)...)}
+	scores := onceScores{redis.NewZSliceCmd(ctx, "zrange", s.keys.due, least, untilMS, "byscore", "limit", 0, n, "withscores")}
+	pipe := s.client.Pipeline()
+	_ = pipe.Process(ctx, clock)
+	_ = pipe.Process(ctx, scores)
+	a := answer{sent: time.Now()}
+	_, err := pipe.Exec(ctx)
+	a.received = time.Now()
+	if a.err = cmp.Or(clock.Err(), scores.Err(), err); a.err != nil {
+		return a
+	}
+	found := make([]Due, len(scores.Val()))
+	for i, z := range scores.Val() {
+		id, ok := z.Member.(string)
+		if !ok || math.IsNaN(z.Score) {
+			a.err = fmt.Errorf("%w: %v is no id with a score", errBadReply, z)
+			return a
+		}
+		found[i] = Due{ID: id, DueMS: scoreMS(z.Score)}
+	}
+	a.value, a.beside = found, clock.Val()
+	return a
 }

@@ -23,26 +23,6 @@ local function digits(ms)
   return string.format('%.0f', ms)
 end
 
--- Reads a score as the server writes it: 4000000000000, or shorter, 4e+12. Not
--- every Lua reads the latter (that of miniredis does not), so it is spelled out,
--- digit by digit: a multiplication would round.
-local function to_number(s)
-  local n = tonumber(s)
-  if n then return n end
-  local sign, whole, part, exp = string.match(s, '^(%-?)(%d+)%.?(%d*)[eE]%+?(%d%d?)$')
-  if whole and #part <= tonumber(exp) then
-    n = tonumber(sign .. whole .. part .. string.rep('0', tonumber(exp) - #part))
-  end
-  if n then return n end
-  return string.sub(s, 1, 1) == '-' and -math.huge or math.huge -- an infinity, or beyond any time
-end
-
--- Reads a score or a time as ms. Ours are whole and in range; what somebody wrote
--- by hand is rounded up, so that nothing fires early, and brought into range.
-local function to_ms(s)
-  return math.max(0, math.min(math.ceil(to_number(s)), MAX_MS))
-end
-
 -- The store's clock: TIME as it is, seconds and microseconds, and floored to ms.
 local function clock()
   local t = redis.call('TIME')
@@ -53,8 +33,26 @@ end
 -- several calls. MANY is even: pairs stay together.
 local MANY = 2000
 
+-- A Redis that is out of memory refuses the first write of a script if it may need
+-- memory, and none after the first. So who is about to write passes a gate, which
+-- is a write that does nothing, since no id is empty. Scripts that bring new work
+-- in pass one that may need memory: they are refused as a whole. Those that move
+-- work on its way out pass one that needs none: or it never gets better.
+local passed = false -- a gate, or something was written
+
+local function pass_gate(new_work)
+  if passed then return end
+  passed = true
+  if new_work then
+    redis.call('ZADD', DUE, 'XX', '0', '')
+  else
+    redis.call('HDEL', CLAIMS, '')
+  end
+end
+
 -- Calls a write command with all args, in as few calls as may be.
 local function write_many(command, key, args)
+  if #args > 0 then passed = true end
   for i = 1, #args, MANY do
     redis.call(command, key, unpack(args, i, math.min(i + MANY - 1, #args)))
   end
@@ -62,6 +60,7 @@ end
 
 -- Calls a read command that answers one value per arg; returns them in order.
 local function read_many(command, key, args)
+  if #args <= MANY then return #args > 0 and redis.call(command, key, unpack(args)) or {} end
   local values = {}
   for i = 1, #args, MANY do
     local part = redis.call(command, key, unpack(args, i, math.min(i + MANY - 1, #args)))

@@ -5,22 +5,28 @@
 -- the places of the others. An id that stands twice is plain twice, or the
 -- answers do not depend on the order.
 
--- Reads many members of a ZSet or fields of a hash; nil where the key is empty.
-local function read_if_any(size, command, key, args)
-  if redis.call(size, key) == 0 then return nil end
-  return read_many(command, key, args)
+-- Where among the values of an id the id is.
+local ID_AT = { s = 1, x = 0, q = 0, d = 0, c = 0, a = 0, r = 0, b = 0, n = 0 }
+
+-- From how many ids on it is worth to look first whether a key is there at all.
+local FEW = 4
+
+-- Reads many members of a ZSet, or fields of a hash; nil where none is there.
+local function read_if_any(size, command, key, ids)
+  if #ids >= FEW and redis.call(size, key) == 0 then return nil end
+  return redis.call(command, key, unpack(ids)) -- MaxBatch of them, at most
 end
 
 -- Reads what is known of the ids at these places.
-local function look(places, at, with_due)
-  local ids = {}
-  for k, i in ipairs(places) do ids[k] = ARGV[i + at] end
-  local s = { ids = ids }
+local function look(g, with_due)
+  local ids, at = {}, ID_AT[g.code]
+  for k, i in ipairs(g.places) do ids[k] = ARGV[i + at] end
+  local s = { ids = ids, due = nil, buried = nil }
   if with_due then s.due = read_if_any('ZCARD', 'ZMSCORE', DUE, ids) end
   s.lease = read_if_any('ZCARD', 'ZMSCORE', RUNNING, ids)
   s.record = read_if_any('HLEN', 'HMGET', CLAIMS, ids)
   redis.call('HLEN', REASONS) -- see read_buried
-  s.buried = read_if_any('ZCARD', 'ZMSCORE', DEAD, ids)
+  if redis.call('ZCARD', DEAD) > 0 then s.buried = redis.call('ZMSCORE', DEAD, unpack(ids)) end
   return s
 end
 
@@ -29,21 +35,14 @@ local function only_due(s, k)
   return not (s.lease and s.lease[k]) and not (s.record and s.record[k]) and not (s.buried and s.buried[k])
 end
 
--- A due time as a score has it, where that is what we write: a whole number in
--- range. nil: it is not.
-local function plain_ms(score)
-  local n = tonumber(score)
-  if n and n >= 0 and n <= MAX_MS and n % 1 == 0 then return n end
-end
-
 -- gone, due -> due.
 local function fast_schedule(g)
-  local s = look(g.places, 1, false)
-  local rest, add = {}, {}
+  local s = look(g, false)
+  local rest, add, n = {}, {}, 0
   for k, i in ipairs(g.places) do
     if only_due(s, k) then
-      add[#add + 1] = ARGV[i]
-      add[#add + 1] = ARGV[i + 1]
+      add[n + 1], add[n + 2] = ARGV[i], s.ids[k]
+      n = n + 2
     else
       rest[#rest + 1] = i
     end
@@ -54,7 +53,7 @@ end
 
 -- due -> gone; gone stays gone.
 local function fast_cancel(g, answers)
-  local s = look(g.places, 0, true)
+  local s = look(g, true)
   local rest, remove, seen = {}, {}, {}
   for k, i in ipairs(g.places) do
     local id = s.ids[k]
@@ -63,9 +62,9 @@ local function fast_cancel(g, answers)
     elseif s.due and s.due[k] and not seen[id] then
       seen[id] = true
       remove[#remove + 1] = id
-      answers[i] = '1'
+      answers[i] = '1' -- CANCELLED
     else
-      answers[i] = '0'
+      answers[i] = '0' -- NOT_FOUND
     end
   end
   write_many('ZREM', DUE, remove)
@@ -74,29 +73,34 @@ end
 
 -- due -> running, for the first time.
 local function fast_claim(g, answers, now)
-  local s = look(g.places, 0, true)
+  local s = look(g, true)
   local rest, remove, add, set, taken = {}, {}, {}, {}, {}
+  local once, lease
   for k, i in ipairs(g.places) do
-    local id, score = s.ids[k], s.due and s.due[k]
-    local due = score and plain_ms(score)
-    if not only_due(s, k) or score and not due then
+    if g.once[i] ~= once then
+      once = g.once[i]
+      lease = digits(now + tonumber(ARGV[once]))
+    end
+    local id, token, score = s.ids[k], ARGV[i + 1], s.due and s.due[k]
+    -- As we write it: a whole number, in digits.
+    local due = score and string.find(score, '^%d+$') and tonumber(score)
+    if not only_due(s, k) or score and not (due and due <= MAX_MS) then
       rest[#rest + 1] = i
     elseif not score then
       answers[i] = '0 0 0 0' -- GONE
     elseif due > now then
-      answers[i] = '2 0 ' .. digits(due) .. ' ' .. digits(due - now) -- NOT_YET
+      answers[i] = '2 0 ' .. score .. ' ' .. digits(due - now) -- NOT_YET
     else
-      local token, first = ARGV[g.once[i]], digits(due)
       if not taken[id] then
         taken[id] = token
         remove[#remove + 1] = id
-        set[#set + 1] = id
-        set[#set + 1] = token .. ' 1 - ' .. first .. ' -'
+        local n = #set
+        set[n + 1], set[n + 2] = id, token .. ' 1 - ' .. score .. ' -'
       end
-      if taken[id] == token then -- also made anew
-        add[#add + 1] = digits(now + tonumber(ARGV[g.once[i] + 1]))
-        add[#add + 1] = id
-        answers[i] = '1 1 ' .. first .. ' 0' -- CLAIMED
+      if taken[id] == token then -- also where it is made anew
+        local n = #add
+        add[n + 1], add[n + 2] = lease, id
+        answers[i] = '1 1 ' .. score .. ' 0' -- CLAIMED
       else
         answers[i] = '3 0 0 0' -- BUSY
       end
@@ -110,7 +114,7 @@ end
 
 -- running -> gone, where neither a successor nor a cancel came.
 local function fast_ack(g, answers)
-  local s = look(g.places, 0, true)
+  local s = look(g, true)
   local rest, remove, seen = {}, {}, {}
   for k, i in ipairs(g.places) do
     local id, record = s.ids[k], s.record and s.record[k]

@@ -7,7 +7,7 @@
 --            x  cancel: id, ...
 --            q  requeue: id, ...
 --            d  discard: id, ...
---            c  claim: token, lease in ms, most attempts (0: no limit); id, ...
+--            c  claim: lease in ms, most attempts (0: no limit); id, token, ...
 --            a  ack: id, token, ...
 --            r  retry: id, token, due ms, flags, ... (u uncounted, a abandoned,
 --               both, or -)
@@ -27,93 +27,65 @@
 local session, number = ARGV[1], tonumber(ARGV[2])
 local time, now = clock()
 
-local saved, last = redis.call('HGET', SESSIONS, session), 0
+local saved, last = redis.call('HGET', SESSIONS, session), '0'
 if saved then
-  local had, answer = string.match(saved, '^(%d+) (.*)$')
-  last = tonumber(had) or 0
-  if last == number then
-    gate()
+  last = string.match(saved, '^(%d+) ') or '0'
+  if last == ARGV[2] then
+    pass_gate(false)
     redis.call('HSET', SESSIONS, session, saved) -- for WAIT: it counts from this connection's last write
-    return { time[1], time[2], digits(last), answer }
+    return { time[1], time[2], last, string.sub(saved, #last + 2) }
   end
-  if last > number then
-    return redis.error_reply('STALE flush ' .. ARGV[2] .. ' comes after ' .. digits(last))
+  if tonumber(last) > number then
+    return redis.error_reply('STALE flush ' .. ARGV[2] .. ' comes after ' .. last)
   end
 end
 
--- How many values stand before the ids, how many for each id, and where among
--- these the id is.
-local ONCE = { s = 0, x = 0, q = 0, d = 0, c = 3, a = 0, r = 0, b = 0, n = 1 }
-local EACH = { s = 2, x = 1, q = 1, d = 1, c = 1, a = 2, r = 4, b = 3, n = 2 }
-local ID_AT = { s = 1, x = 0, q = 0, d = 0, c = 0, a = 0, r = 0, b = 0, n = 0 }
+-- How many values stand before the ids, and how many for each id.
+local ONCE = { s = 0, x = 0, q = 0, d = 0, c = 2, a = 0, r = 0, b = 0, n = 1 }
+local EACH = { s = 2, x = 1, q = 1, d = 1, c = 2, a = 2, r = 4, b = 3, n = 2 }
 
 -- The writes, in groups of those that follow each other and have the same code.
 -- Each has the places in ARGV where the values of its ids begin, and for each
 -- place, where the values in front of the ids do.
 local groups, brings_work = {}, false
 do
-  local i, g = ARGV[3] == '?' and 4 or 3, nil
+  local i, g, n = ARGV[3] == '?' and 4 or 3, nil, 0
   while i <= #ARGV do
     local code, once = ARGV[i], i + 2
     if not g or g.code ~= code then
-      g = { code = code, places = {}, once = {} }
+      g, n = { code = code, places = {}, once = {} }, 0
       groups[#groups + 1] = g
       brings_work = brings_work or code == 's'
     end
     local first, size = once + ONCE[code], EACH[code]
     i = first + tonumber(ARGV[i + 1]) * size
     for place = first, i - 1, size do
-      g.places[#g.places + 1] = place
+      n = n + 1
+      g.places[n] = place
       g.once[place] = once
     end
   end
 end
-if brings_work then gate_of_new_work() else gate() end
+if brings_work and #groups > 1 then pass_gate(true) end
 
 local answer = { digits(now) }
 if ARGV[3] == '?' then answer[2] = saved or '0' end
 
--- The transitions, each with the answer that it gives, as a string.
-local function settled(state, due) return state .. ' ' .. digits(due) end
-local APPLY = {
-  s = function(t, i) schedule(t, tonumber(ARGV[i])) end,
-  x = function(t) return tostring(cancel(t)) end,
-  q = function(t) return settled(requeue(t, now)) end,
-  d = function(t) return discard(t) and '1' or '0' end,
-  c = function(t, _, once)
-    local state, attempt, due, left =
-      claim(t, ARGV[once], now, tonumber(ARGV[once + 1]), tonumber(ARGV[once + 2]))
-    return state .. ' ' .. digits(attempt) .. ' ' .. digits(due) .. ' ' .. digits(left)
-  end,
-  a = function(t, i) return settled(ack(t, ARGV[i + 1])) end,
-  r = function(t, i)
-    local flags = ARGV[i + 3]
-    return settled(retry(t, ARGV[i + 1], tonumber(ARGV[i + 2]),
-      string.find(flags, 'u', 1, true) ~= nil, string.find(flags, 'a', 1, true) ~= nil))
-  end,
-  b = function(t, i) return settled(bury(t, ARGV[i + 1], now, ARGV[i + 2])) end,
-  n = function(t, i, once) return renew(t, ARGV[i + 1], now, tonumber(ARGV[once])) and '1' or '0' end,
-}
-
--- Applies the writes of a group at some of its places by the transitions. answers
--- gets the answer of each at its place.
-local function apply(g, places, answers)
-  local ids, at = {}, ID_AT[g.code]
-  for k, i in ipairs(places) do ids[k] = ARGV[i + at] end
-  local by_id, tasks = fetch(ids)
-  local f = APPLY[g.code]
-  for k, i in ipairs(places) do answers[i] = f(by_id[ids[k]], i, g.once[i]) end
-  store(tasks)
-end
-
--- Most ids are plain, and fast.lua does for these what the transitions would. It
--- leaves the others to apply.
-local FAST = { s = fast_schedule, x = fast_cancel, c = fast_claim, a = fast_ack }
+-- Most ids are plain, and fast.lua does for these what the transitions would. The
+-- functions of the transitions are made where one is not: to make them takes as
+-- long as a small flush.
+local FAST, apply = { s = fast_schedule, x = fast_cancel, c = fast_claim, a = fast_ack }, nil
 for _, g in ipairs(groups) do
   local answers, fast = {}, FAST[g.code]
   local rest = fast and fast(g, answers, now) or g.places
-  if #rest > 0 then apply(g, rest, answers) end
-  for _, i in ipairs(g.places) do answer[#answer + 1] = answers[i] end
+  if #rest > 0 then
+    apply = apply or slow(now)
+    apply(g, rest, answers)
+  end
+  if g.code ~= 's' then
+    local n = #answer
+    for k, i in ipairs(g.places) do answer[n + k] = answers[i] end
+  end
 end
 
 -- In two steps: table.concat puts all it joins on the stack, and that of
@@ -123,5 +95,6 @@ for i = 1, #answer, MANY do
   parts[#parts + 1] = table.concat(answer, ' ', i, math.min(i + MANY - 1, #answer))
 end
 local text = table.concat(parts, ' ')
-redis.call('HSET', SESSIONS, session, digits(number) .. ' ' .. text)
-return { time[1], time[2], digits(last), text }
+pass_gate(brings_work)
+redis.call('HSET', SESSIONS, session, ARGV[2] .. ' ' .. text)
+return { time[1], time[2], last, text }

@@ -44,6 +44,6 @@ for _, t in ipairs(tasks) do
     end
   end
 end
-gate()
+pass_gate(false)
 store(tasks)
 return reply

@@ -180,15 +180,3 @@ local function store(tasks)
   remove(d)
   insert(d)
 end
-
--- The gates. A Redis that is out of memory refuses the first write of a script
--- if it may need memory, and none after the first. So each script begins with a
--- write that does nothing, since no id is empty.
---
--- Of scripts that bring work in, it is one that may need memory: they are
--- refused as a whole.
-local function gate_of_new_work() redis.call('ZADD', DUE, 'XX', '0', '') end
-
--- Of scripts that move work on its way out, it is one that needs none: they have
--- to pass, or it never gets better.
-local function gate() redis.call('HDEL', CLAIMS, '') end

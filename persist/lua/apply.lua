@@ -1,0 +1,35 @@
+-- The transitions of the writes in a flush, each with the answer that it gives, as
+-- a string. Of an id, i is the place in ARGV where its values begin, and once that
+-- of those in front of the ids.
+local function settled(state, due) return state .. ' ' .. digits(due) end
+local APPLY = {
+  s = function(t, i) schedule(t, tonumber(ARGV[i])) end,
+  x = function(t) return tostring(cancel(t)) end,
+  q = function(t) return settled(requeue(t, now)) end,
+  d = function(t) return discard(t) and '1' or '0' end,
+  c = function(t, i, once)
+    local state, attempt, due, left =
+      claim(t, ARGV[i + 1], now, tonumber(ARGV[once]), tonumber(ARGV[once + 1]))
+    return state .. ' ' .. digits(attempt) .. ' ' .. digits(due) .. ' ' .. digits(left)
+  end,
+  a = function(t, i) return settled(ack(t, ARGV[i + 1])) end,
+  r = function(t, i)
+    local flags = ARGV[i + 3]
+    return settled(retry(t, ARGV[i + 1], tonumber(ARGV[i + 2]),
+      string.find(flags, 'u', 1, true) ~= nil, string.find(flags, 'a', 1, true) ~= nil))
+  end,
+  b = function(t, i) return settled(bury(t, ARGV[i + 1], now, ARGV[i + 2])) end,
+  n = function(t, i, once) return renew(t, ARGV[i + 1], now, tonumber(ARGV[once])) and '1' or '0' end,
+}
+
+-- Applies the writes of a group (see flush.lua) at some of its places. answers gets
+-- the answer of each at its place.
+return function(g, places, answers)
+  local ids, at = {}, ID_AT[g.code]
+  for k, i in ipairs(places) do ids[k] = ARGV[i + at] end
+  local by_id, tasks = fetch(ids)
+  local f = APPLY[g.code]
+  for k, i in ipairs(places) do answers[i] = f(by_id[ids[k]], i, g.once[i]) end
+  pass_gate(g.code == 's')
+  store(tasks)
+end
