@@ -41,6 +41,10 @@ bench: ## run the benchmarks (BENCH: which, BENCHTIME: how long each)
 bench-wheel: ## measure the wheels beside each other: a table with the ratios against russellluo, about 30 minutes
 	@bench/wheel.sh $(BENCHWHEEL)
 
+.PHONY: bench-store
+bench-store: servers ## measure the store beside plain Redis: a table with the ratios, some minutes
+	@bench/store.sh $(BENCHSTORE)
+
 .PHONY: russellluo-deadlock
 russellluo-deadlock: ## hang RussellLuo's timing wheel, and show how
 	go run ./bench/deadlock

@@ -52,6 +52,13 @@ type Config struct {
 	// 250ms).
 	Grace time.Duration
 
+	// WaitReplicas is how many replicas must have what Schedule and Cancel wrote
+	// before they return (default 0: none). Else they return
+	// persist.ErrNotReplicated after WaitTimeout (default 1s): it is written, but a
+	// failover may lose it.
+	WaitReplicas int
+	WaitTimeout  time.Duration
+
 	// Wheel makes the engine of the wheel (default wheel.New).
 	Wheel wheel.Factory
 
@@ -96,8 +103,8 @@ func set[T comparable](field *T, to T) {
 	}
 }
 
-// validate reports every fault of a Config with defaults at once. Redis and
-// Namespace are persist's to judge.
+// validate reports every fault of a Config with defaults at once. Redis, Namespace
+// and what replicas have are persist's to judge.
 func (c Config) validate() error {
 	var faults []error
 	fault := func(ok bool, format string, args ...any) {

@@ -75,7 +75,9 @@ type run struct {
 // nothing and asks nothing of Redis.
 func New(cfg Config) (*Engine, error) {
 	cfg = cfg.withDefaults()
-	store, err := persist.New(cfg.Redis, persist.Options{Namespace: cfg.Namespace, Logger: cfg.Logger})
+	store, err := persist.New(cfg.Redis, persist.Options{
+		Namespace: cfg.Namespace, WaitReplicas: cfg.WaitReplicas, WaitTimeout: cfg.WaitTimeout, Logger: cfg.Logger,
+	})
 	if err := errors.Join(cfg.validate(), err); err != nil {
 		return nil, err
 	}
@@ -252,8 +254,9 @@ func (e *Engine) lockLife(ctx context.Context) error {
 // at once. While Redis is away the call is repeated until ctx ends.
 //
 // It returns ErrClosed while the engine is not running, persist.ErrInvalid for
-// an id or a time that cannot be held, and persist.ErrUnknownOutcome when it
-// could not find out whether the write took place; to call it again is safe.
+// an id or a time that cannot be held, persist.ErrUnknownOutcome when it could not
+// find out whether the write took place, and persist.ErrNotReplicated when it did
+// but too few replicas have it; to call it again is safe.
 func (e *Engine) Schedule(ctx context.Context, id string, at time.Time) error {
 	if e.cur.Load() == nil {
 		return fmt.Errorf("%w: schedule %q", ErrClosed, id)
@@ -267,11 +270,14 @@ func (e *Engine) Schedule(ctx context.Context, id string, at time.Time) error {
 		return fmt.Errorf("orderwheel: schedule %q: waiting for another call on it: %w", id, err)
 	}
 	defer unlock()
-	if err := e.store.Schedule(ctx, []persist.Due{{ID: id, DueMS: dueMS}}); err != nil {
-		return fmt.Errorf("orderwheel: schedule %q: %w", id, err)
+	err = e.store.Schedule(ctx, []persist.Due{{ID: id, DueMS: dueMS}})
+	if err == nil || errors.Is(err, persist.ErrNotReplicated) {
+		if r := e.cur.Load(); r != nil { // not the one before: Stop and Start may have come between
+			r.board.UserScheduled(id, dueMS)
+		}
 	}
-	if r := e.cur.Load(); r != nil { // not the one before: Stop and Start may have come between
-		r.board.UserScheduled(id, dueMS)
+	if err != nil {
+		return fmt.Errorf("orderwheel: schedule %q: %w", id, err)
 	}
 	return nil
 }
@@ -283,7 +289,8 @@ func (e *Engine) Schedule(ctx context.Context, id string, at time.Time) error {
 //
 // It returns ErrClosed while the engine is not running, and
 // persist.ErrUnknownOutcome when it could not find out whether the write took
-// place: another Cancel may then return false for what this one took back.
+// place: another Cancel may then return false for what this one took back. Beside
+// persist.ErrNotReplicated the answer stands, as long as no failover loses it.
 func (e *Engine) Cancel(ctx context.Context, id string) (bool, error) {
 	if e.cur.Load() == nil {
 		return false, fmt.Errorf("%w: cancel %q", ErrClosed, id)
@@ -294,13 +301,17 @@ func (e *Engine) Cancel(ctx context.Context, id string) (bool, error) {
 	}
 	defer unlock()
 	outcomes, err := e.store.Cancel(ctx, []string{id})
-	if err != nil {
+	if err != nil && !errors.Is(err, persist.ErrNotReplicated) {
 		return false, fmt.Errorf("orderwheel: cancel %q: %w", id, err)
 	}
 	if r := e.cur.Load(); r != nil {
 		r.board.UserCancelled(id)
 	}
-	return outcomes[0] == persist.Cancelled, nil
+	cancelled := outcomes[0] == persist.Cancelled
+	if err != nil {
+		return cancelled, fmt.Errorf("orderwheel: cancel %q: %w", id, err)
+	}
+	return cancelled, nil
 }
 
 // Now is the store's clock, which decides what is due: compute expire_at from

@@ -91,14 +91,14 @@ func stop(t *testing.T, eng *orderwheel.Engine) {
 	require.NoError(t, eng.Stop(ctx))
 }
 
-// empty checks that no key of ours holds anything, but for the sessions of engines
-// that run.
+// empty checks that no task is left: only what a namespace keeps, and the sessions of
+// engines that run.
 func empty(t *testing.T, rdb *redis.Client) {
 	t.Helper()
 	var keys []string
 	require.Eventually(t, func() bool {
 		keys = slices.DeleteFunc(rdb.Keys(context.Background(), "{*}*").Val(), func(key string) bool {
-			return strings.HasSuffix(key, ":sessions")
+			return strings.HasSuffix(key, ":sessions") || strings.HasSuffix(key, ":shards")
 		})
 		return len(keys) == 0
 	}, hang, 5*time.Millisecond, "keys left: %v", keys)

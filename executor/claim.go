@@ -81,7 +81,8 @@ func (e *Executor) claim(batch []*task) {
 	for i, c := range claims.Claims {
 		t := batch[i]
 		if c.State == persist.Claimed {
-			t.token, t.attempt, t.firstMS, t.nowMS = token, c.Attempt, c.FirstDueMS, claims.NowMS
+			t.token, t.attempt, t.firstMS = token, c.Attempt, c.FirstDueMS
+			t.nowMS = max(claims.NowMS, c.FirstDueMS) // its own shard's clock may be ahead of that one
 			t.lease = claims.Sent.Add(e.cfg.Lease)
 			e.submit(t)
 			continue

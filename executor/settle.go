@@ -45,17 +45,30 @@ func (e *Executor) settle(ctx context.Context, batch []*task) bool {
 	ticket := e.cfg.Board.Ask()
 	defer e.cfg.Board.End(ticket)
 	var acked, retried []*task
-	var acks []persist.Lease
-	var retries []persist.Retry
 	for _, t := range batch {
 		if t.outcome.kind == done {
-			acked, acks = append(acked, t), append(acks, persist.Lease{ID: t.id, Token: t.token})
+			acked = append(acked, t)
 		} else {
-			retried, retries = append(retried, t), append(retries, e.retryOf(t))
+			retried = append(retried, t)
 		}
 	}
-	return e.settleAll(ctx, ticket, acked, func() ([]persist.Settlement, error) { return e.cfg.Store.Ack(ctx, acks) }) &&
-		e.settleAll(ctx, ticket, retried, func() ([]persist.Settlement, error) { return e.cfg.Store.Retry(ctx, retries) })
+	return e.settleAll(ctx, ticket, acked, e.ack) && e.settleAll(ctx, ticket, retried, e.retry)
+}
+
+func (e *Executor) ack(ctx context.Context, tasks []*task) ([]persist.Settlement, error) {
+	leases := make([]persist.Lease, len(tasks))
+	for i, t := range tasks {
+		leases[i] = persist.Lease{ID: t.id, Token: t.token}
+	}
+	return e.cfg.Store.Ack(ctx, leases)
+}
+
+func (e *Executor) retry(ctx context.Context, tasks []*task) ([]persist.Settlement, error) {
+	retries := make([]persist.Retry, len(tasks))
+	for i, t := range tasks {
+		retries[i] = e.retryOf(t)
+	}
+	return e.cfg.Store.Retry(ctx, retries)
 }
 
 func (e *Executor) retryOf(t *task) persist.Retry {
@@ -73,23 +86,38 @@ func (e *Executor) retryOf(t *task) persist.Retry {
 	return r
 }
 
-// settleAll makes one call until it is answered.
-func (e *Executor) settleAll(ctx context.Context, ticket arming.Ticket, tasks []*task, call func() ([]persist.Settlement, error)) bool {
-	if len(tasks) == 0 {
-		return true
-	}
-	answers, err := call()
-	for err != nil {
+// settleAll asks until all tasks are answered; false when ctx ended first. What has
+// its answer is not asked for again.
+func (e *Executor) settleAll(ctx context.Context, ticket arming.Ticket, tasks []*task, ask func(context.Context, []*task) ([]persist.Settlement, error)) bool {
+	for len(tasks) > 0 {
+		answers, err := ask(ctx, tasks)
+		var answered, unanswered []*task
+		missing := persist.Missing(err, len(tasks))
+		for i, t := range tasks {
+			if len(missing) > 0 && missing[0] == i {
+				missing = missing[1:]
+				unanswered = append(unanswered, t)
+				continue
+			}
+			e.settled(ticket, t, answers[i])
+			answered = append(answered, t)
+		}
+		e.release(answered)
+		tasks = unanswered
+		if err == nil {
+			continue
+		}
 		if ctx.Err() != nil {
 			return false
 		}
 		e.cfg.Logger.Error("settle_failed", slog.Int("ids", len(tasks)), slog.Any("error", err))
 		rest(ctx)
-		answers, err = call()
 	}
-	for i, a := range answers {
-		e.settled(ticket, tasks[i], a)
-	}
+	return true
+}
+
+// release lets go of tasks that are settled.
+func (e *Executor) release(tasks []*task) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.mu.unsettled -= len(tasks)
@@ -100,7 +128,6 @@ func (e *Executor) settleAll(ctx context.Context, ticket arming.Ticket, tasks []
 	}
 	e.idleLocked()
 	wake(e.claimWake)
-	return true
 }
 
 // settled acts on the store's answer for one task.

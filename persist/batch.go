@@ -8,10 +8,10 @@ import (
 // The writes that go through a lane, without what differs from call to call. codes
 // and values are those of lua/flush.lua.
 var (
-	scheduleWrite = write{op: "schedule", code: "s", newWork: true}
-	cancelWrite   = write{op: "cancel", code: "x", values: 1}
-	requeueWrite  = write{op: "requeue", code: "q", values: 2}
-	discardWrite  = write{op: "discard", code: "d", values: 1}
+	scheduleWrite = write{op: "schedule", code: "s", user: true, newWork: true}
+	cancelWrite   = write{op: "cancel", code: "x", user: true, values: 1}
+	requeueWrite  = write{op: "requeue", code: "q", user: true, values: 2}
+	discardWrite  = write{op: "discard", code: "d", user: true, values: 1}
 	claimWrite    = write{op: "claim", code: "c", values: 4}
 	ackWrite      = write{op: "ack", code: "a", values: 2}
 	retryWrite    = write{op: "retry", code: "r", values: 2}
@@ -19,52 +19,94 @@ var (
 	renewWrite    = write{op: "renew", code: "n", values: 1}
 )
 
-// call makes one call for so many ids, at most MaxBatch.
-type call func(ctx context.Context, ids int, args []any) (reply, error)
+// call makes one call for so many ids of one shard, at most MaxBatch.
+type call func(ctx context.Context, s *shard, ids int, args []any) (reply, error)
 
-// flushed is a call that goes with a flush of l. once stands in front of args.
-func (r *Redis) flushed(l *lane, w write, once ...any) call {
-	return func(ctx context.Context, ids int, args []any) (reply, error) {
+// flushed is a call that goes with a flush. once are the values in front of args.
+func flushed(w write, once ...any) call {
+	return func(ctx context.Context, s *shard, ids int, args []any) (reply, error) {
 		w := w
-		w.ids, w.args = ids, append(slices.Clone(once), args...)
-		return r.write(ctx, l, w)
+		w.once, w.ids, w.args = once, ids, args
+		return s.write(ctx, w)
 	}
 }
 
 // scripted is a call of a script of its own.
-func (r *Redis) scripted(s *script) call {
-	return func(ctx context.Context, _ int, args []any) (reply, error) { return r.run(ctx, s, args...) }
+func scripted(sc *script) call {
+	return func(ctx context.Context, s *shard, _ int, args []any) (reply, error) { return s.run(ctx, sc, args...) }
 }
 
-// each makes calls for a batch and returns one answer for each of it. add appends
-// the arguments of one, read takes its answer from the reply. With an error the
-// answers of the calls before it are returned.
-func each[T, A any](ctx context.Context, ask call, batch []T, add func(args []any, one T) []any, read func(rp *reply, one T) A) ([]A, error) {
-	answers := make([]A, 0, len(batch))
-	for chunk := range slices.Chunk(batch, MaxBatch) {
-		var args []any
-		for _, one := range chunk {
-			args = add(args, one)
-		}
-		rp, err := ask(ctx, len(chunk), args)
-		if err != nil {
-			return answers, err
-		}
-		answered := len(answers)
-		for _, one := range chunk {
-			answers = append(answers, read(&rp, one))
-		}
-		if err := rp.done(); err != nil {
-			return answers[:answered], err
-		}
+// exchange is how a batch is asked, and answered one by one.
+type exchange[T, A any] struct {
+	ask  call
+	id   func(one T) string
+	add  func(args []any, one T) []any // appends the arguments of one
+	read func(rp *reply, one T) A      // takes the answer of one from the reply
+}
+
+// ofIDs is an exchange for a batch of ids.
+func ofIDs[A any](ask call, read func(rp *reply, id string) A) exchange[string, A] {
+	return exchange[string, A]{
+		ask:  ask,
+		id:   func(id string) string { return id },
+		add:  func(args []any, id string) []any { return append(args, id) },
+		read: read,
 	}
-	return answers, nil
 }
 
-// eachID is each for a batch of ids, after a check of them all.
-func eachID[A any](ctx context.Context, ask call, ids []string, read func(rp *reply, id string) A) ([]A, error) {
+// askIDs checks a batch of ids, and asks.
+func askIDs[A any](ctx context.Context, r *Redis, ask call, ids []string, read func(rp *reply, id string) A) ([]A, error) {
 	if err := checkIDs(ids); err != nil {
 		return nil, err
 	}
-	return each(ctx, ask, ids, func(args []any, id string) []any { return append(args, id) }, read)
+	return ofIDs(ask, read).each(ctx, r, ids)
+}
+
+// each returns one answer for each of batch, in its order. The shards are asked
+// at once, each in chunks of MaxBatch, in order. When some of the batch has no
+// answer the error is a *PartialError; when all of it has none, there are no
+// answers.
+func (x exchange[T, A]) each(ctx context.Context, r *Redis, batch []T) ([]A, error) {
+	answers := make([]A, len(batch))
+	parts := r.split(len(batch), func(i int) string { return x.id(batch[i]) })
+	missing, errs := make([][]int, len(parts)), make([]error, len(parts))
+	atOnce(len(parts), func(i int) { missing[i], errs[i] = x.part(ctx, parts[i], batch, answers) })
+	m, err := slices.Concat(missing...), join(errs)
+	switch {
+	case len(m) == 0:
+		return answers, err
+	case len(m) == len(batch):
+		return nil, err
+	}
+	slices.Sort(m)
+	return answers, &PartialError{Missing: m, Err: err}
+}
+
+// part fills in the answers of one shard. It returns the places that got none.
+func (x exchange[T, A]) part(ctx context.Context, p part, batch []T, answers []A) (missing []int, err error) {
+	var shortfall error
+	for from := 0; from < len(p.places); from += MaxBatch {
+		chunk := p.places[from:min(from+MaxBatch, len(p.places))]
+		var args []any
+		for _, i := range chunk {
+			args = x.add(args, batch[i])
+		}
+		rp, err := x.ask(ctx, p.shard, len(chunk), args)
+		if err != nil {
+			return p.places[from:], err
+		}
+		for _, i := range chunk {
+			answers[i] = x.read(&rp, batch[i])
+		}
+		if err := rp.done(); err != nil {
+			for _, i := range chunk {
+				answers[i] = *new(A)
+			}
+			return p.places[from:], err
+		}
+		if rp.flush != nil && rp.flush.shortfall != nil {
+			shortfall = rp.flush.shortfall
+		}
+	}
+	return nil, shortfall
 }

@@ -20,6 +20,8 @@ type answer struct {
 	clock    Sample
 	judgedMS int64     // the store's clock that judged it
 	first    time.Time // when it was sent for the first time
+
+	shortfall error // it is stored, but on too few replicas
 }
 
 // once is a command that go-redis sends once and never again by itself: only this
@@ -31,20 +33,24 @@ func (once) NoRetry() bool { return true }
 
 // run runs a script, again and again while that can help, until ctx ends. The
 // error is a *callError.
-func (r *Redis) run(ctx context.Context, s *script, args ...any) (reply, error) {
-	a, err := r.repeat(ctx, s.name, s.writes, func() answer {
-		return r.try(ctx, func() answer { return r.eval(ctx, s, args) })
+func (s *shard) run(ctx context.Context, sc *script, args ...any) (reply, error) {
+	a, err := s.repeat(ctx, sc.name, sc.writes, func() answer {
+		return s.try(ctx, func() answer { return s.eval(ctx, sc, args) })
 	})
 	if err != nil {
 		return reply{}, err
 	}
-	return newReply(s, a)
+	return newReply(sc, a)
 }
 
-// write sends w with the next flush of l, and again where Redis refused it, until
-// ctx ends. The error is a *callError.
-func (r *Redis) write(ctx context.Context, l *lane, w write) (reply, error) {
-	a, err := r.repeat(ctx, w.op, true, func() answer {
+// write sends w with the next flush of its lane, and again where Redis refused it,
+// until ctx ends. The error is a *callError.
+func (s *shard) write(ctx context.Context, w write) (reply, error) {
+	l := s.work
+	if w.user {
+		l = s.user
+	}
+	a, err := s.repeat(ctx, w.op, true, func() answer {
 		again := w
 		return l.do(ctx, &again)
 	})
@@ -52,14 +58,17 @@ func (r *Redis) write(ctx context.Context, l *lane, w write) (reply, error) {
 		return reply{}, err
 	}
 	text, _ := a.value.(words)
-	return reply{op: w.op, words: text, flush: a}, nil
+	if a.shortfall != nil {
+		a.shortfall = &callError{op: w.op, shard: s.name, last: a.shortfall}
+	}
+	return reply{op: w.op, words: text, flush: &a}, nil
 }
 
 // repeat calls attempt until it has an answer, a fatal error, or ctx has ended.
-func (r *Redis) repeat(ctx context.Context, op string, writes bool, attempt func() answer) (answer, error) {
-	watch := caller{presence: &r.away, op: op}
+func (s *shard) repeat(ctx context.Context, op string, writes bool, attempt func() answer) (answer, error) {
+	watch := caller{presence: &s.away, op: op}
 	start := time.Now()
-	fail := &callError{op: op}
+	fail := &callError{op: op, shard: s.name}
 	for ctx.Err() == nil {
 		attempted := time.Now()
 		a := attempt()
@@ -76,7 +85,7 @@ func (r *Redis) repeat(ctx context.Context, op string, writes bool, attempt func
 		if ctx.Err() != nil && errors.Is(a.err, ctx.Err()) && fail.last != nil {
 			break // go-redis says no more than ctx does: what it said before is worth more
 		}
-		c := classify(a.err, r.isCluster())
+		c := classify(a.err, s.cluster)
 		fail.class, fail.last = c.sentinel(), a.err
 		if c == fatal {
 			watch.gaveUp()
@@ -85,7 +94,7 @@ func (r *Redis) repeat(ctx context.Context, op string, writes bool, attempt func
 		if ctx.Err() == nil && !isLocal(a.err) {
 			watch.failed(ctx, attempted, c, a.err)
 		}
-		sleep(ctx, r.backoff.wait(fail.tries))
+		sleep(ctx, s.backoff.wait(fail.tries))
 	}
 	watch.gaveUp()
 	fail.ctx, fail.took = ctx.Err(), time.Since(start)
@@ -96,7 +105,7 @@ func (r *Redis) repeat(ctx context.Context, op string, writes bool, attempt func
 // notices the end of ctx late: a deadline only with ContextTimeoutEnabled, and a
 // cancellation never while it waits for a reply. Then the attempt goes on alone until
 // the client's ReadTimeout, and its answer is dropped together with its connection.
-func (r *Redis) try(ctx context.Context, attempt func() answer) answer {
+func (s *shard) try(ctx context.Context, attempt func() answer) answer {
 	if ctx.Done() == nil {
 		return attempt()
 	}
@@ -116,16 +125,20 @@ func (r *Redis) try(ctx context.Context, attempt func() answer) answer {
 }
 
 // eval sends a script by its SHA, and whole where the server does not know it.
-func (r *Redis) eval(ctx context.Context, s *script, args []any) answer {
-	keys := r.keys.list()
+func (s *shard) eval(ctx context.Context, sc *script, args []any) answer {
+	return s.evalOn(ctx, s.client, sc, args)
+}
+
+func (s *shard) evalOn(ctx context.Context, client processor, sc *script, args []any) answer {
+	keys := s.keys.list()
 	full := make([]any, 0, 3+len(keys)+len(args))
-	full = append(full, "evalsha", s.sha, len(keys))
+	full = append(full, "evalsha", sc.sha, len(keys))
 	full = append(full, keys...)
 	full = append(full, args...)
-	a := send(ctx, r.client, full)
+	a := send(ctx, client, full)
 	if isNoScript(a.err) {
-		full[0], full[1] = "eval", s.src
-		a = send(ctx, r.client, full)
+		full[0], full[1] = "eval", sc.src
+		a = send(ctx, client, full)
 	}
 	return a
 }
@@ -157,9 +170,4 @@ func sleep(ctx context.Context, d time.Duration) {
 	case <-t.C:
 	case <-ctx.Done():
 	}
-}
-
-func (r *Redis) isCluster() bool {
-	_, ok := r.client.(*redis.ClusterClient)
-	return ok
 }

@@ -10,9 +10,8 @@ import "context"
 //     ran out: it is removed, but its old handler may still be at work.
 //   - NotFound: it is neither. It is done, dead, or was cancelled, or never was.
 //
-// ErrInvalid: an ID is not 1 to MaxIDLen bytes; nothing was asked.
-// With an error the outcomes of the chunks (of MaxBatch) answered before it are
-// returned.
+// ErrInvalid: an ID is not 1 to MaxIDLen bytes; nothing was asked. See
+// PartialError.
 func (r *Redis) Cancel(ctx context.Context, ids []string) ([]CancelOutcome, error) {
-	return eachID(ctx, r.flushed(r.user, cancelWrite), ids, func(rp *reply, _ string) CancelOutcome { return CancelOutcome(rp.int()) })
+	return askIDs(ctx, r, flushed(cancelWrite), ids, func(rp *reply, _ string) CancelOutcome { return CancelOutcome(rp.int()) })
 }

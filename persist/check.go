@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,7 +17,7 @@ import (
 //
 // An error is returned when it cannot: a version below 6.2, a command that our
 // scripts need and that is unknown or forbidden, an eviction policy that may drop
-// our keys. Errors of the network are repeated until ctx ends, as in every call.
+// our keys, a number of shards that is not the one stored. Errors of the network are repeated until ctx ends, as in every call.
 //
 // Warnings say, in words, what works but may cost tasks or time: no append-only
 // file, a client that does not listen to ctx, a server that refuses writes just now, and
@@ -30,7 +31,7 @@ func (r *Redis) Check(ctx context.Context) (warnings []string, err error) {
 	}
 	var faults []error
 	for _, node := range nodes {
-		w, err := node.check()
+		w, err := node.check(r.shards[0].wait.replicas)
 		warnings = append(warnings, w...)
 		faults = append(faults, err)
 	}
@@ -48,25 +49,37 @@ func (r *Redis) Check(ctx context.Context) (warnings []string, err error) {
 // network holds back a copy of a write.
 const sessionUnused = 24 * time.Hour
 
-// probe runs the commands that the scripts need. It does not wait for a server that
-// refuses writes: what is stored can be worked off meanwhile.
+// probe runs the commands that the scripts need, on the server of each shard. It does
+// not wait for a server that refuses writes: what is stored can be worked off meanwhile.
 func (r *Redis) probe(ctx context.Context) (warnings []string, err error) {
-	refused := error(nil)
-	_, err = r.repeat(ctx, probeScript.name, false, func() answer {
-		a := r.try(ctx, func() answer { return r.eval(ctx, probeScript, []any{sessionUnused.Milliseconds()}) })
-		if a.err != nil && classify(a.err, r.isCluster()) == degraded {
-			refused = a.err
+	each, err := onShards(r, func(s *shard) (string, error) { return s.probe(ctx, len(r.shards)) })
+	for _, w := range each {
+		if w != "" && !slices.Contains(warnings, w) {
+			warnings = append(warnings, w)
+		}
+	}
+	return warnings, err
+}
+
+func (s *shard) probe(ctx context.Context, shards int) (warning string, err error) {
+	a, err := s.repeat(ctx, probeScript.name, false, func() answer {
+		a := s.try(ctx, func() answer {
+			return s.eval(ctx, probeScript, []any{sessionUnused.Milliseconds(), shards})
+		})
+		if a.err != nil && classify(a.err, s.cluster) == degraded {
+			warning = fmt.Sprintf("Redis refuses writes at the moment: %v", a.err)
 			return answer{}
 		}
 		return a
 	})
-	if refused != nil {
-		warnings = append(warnings, fmt.Sprintf("Redis refuses writes at the moment: %v", refused))
-	}
 	if err != nil {
-		err = fmt.Errorf("%w (Redis 6.2 or later is needed, and permission for scripts and for the commands in them)", err)
+		return warning, fmt.Errorf("%w (Redis 6.2 or later is needed, and permission for scripts and for the commands in them)", err)
 	}
-	return warnings, err
+	if stored, ok := a.value.(string); ok && stored != strconv.Itoa(shards) {
+		return warning, fmt.Errorf("persist: check: %w: Shards is %d, but the tasks of this namespace are stored in %s: use that, "+
+			"or another Namespace; or let all of them end and remove the key %s", ErrFatal, shards, stored, s.keys.shards)
+	}
+	return warning, nil
 }
 
 // nodeInfo is what one server says about itself: the fields of INFO, or why it
@@ -87,8 +100,8 @@ func (r *Redis) infos(ctx context.Context) ([]nodeInfo, error) {
 	}
 	var mu sync.Mutex
 	var nodes []nodeInfo
-	_, err := r.repeat(ctx, "check", false, func() answer {
-		return r.try(ctx, func() answer {
+	_, err := r.shards[0].repeat(ctx, "check", false, func() answer {
+		return r.shards[0].try(ctx, func() answer {
 			mu.Lock()
 			nodes = nil
 			mu.Unlock()
@@ -109,8 +122,8 @@ func (r *Redis) infos(ctx context.Context) ([]nodeInfo, error) {
 
 // info reads INFO of one server.
 func (r *Redis) info(ctx context.Context, client processor) (nodeInfo, error) {
-	a, err := r.repeat(ctx, "check", false, func() answer {
-		return r.try(ctx, func() answer { return send(ctx, client, []any{"info"}) })
+	a, err := r.shards[0].repeat(ctx, "check", false, func() answer {
+		return r.shards[0].try(ctx, func() answer { return send(ctx, client, []any{"info"}) })
 	})
 	var reply redis.Error
 	if err != nil && (!errors.As(err, &reply) || ctx.Err() != nil) {
@@ -135,14 +148,15 @@ func parseInfo(text string) map[string]string {
 }
 
 // check judges one server.
-func (n nodeInfo) check() (warnings []string, err error) {
+func (n nodeInfo) check(replicas int) (warnings []string, err error) {
 	if n.err != nil {
 		return []string{n.name() + "INFO cannot be read, so version, eviction policy and persistence were not checked: " + n.err.Error()}, nil
 	}
 	w1, err1 := n.checkVersion()
 	w2, err2 := n.checkEviction()
 	w3 := n.checkAOF()
-	for _, w := range []string{w1, w2, w3} {
+	w4 := n.checkReplicas(replicas)
+	for _, w := range []string{w1, w2, w3, w4} {
 		if w != "" {
 			warnings = append(warnings, n.name()+w)
 		}
@@ -197,6 +211,13 @@ func (n nodeInfo) checkAOF() (warning string) {
 		return "there is no append-only file, so a crash of Redis loses the tasks written since its last snapshot: set appendonly yes"
 	}
 	return "whether there is an append-only file cannot be read; without one a crash of Redis loses tasks"
+}
+
+func (n nodeInfo) checkReplicas(want int) (warning string) {
+	if got, err := strconv.Atoi(n.fields["connected_slaves"]); want > 0 && (err != nil || got < want) {
+		return fmt.Sprintf("WaitReplicas is %d, but %q replicas are connected: every write of users will end in ErrNotReplicated", want, n.fields["connected_slaves"])
+	}
+	return ""
 }
 
 // isClusterNode reports whether a single client talks to a node of a Cluster.

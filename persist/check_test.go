@@ -107,7 +107,8 @@ func TestCheckWarnsOfASingleClientOfAClusterNode(t *testing.T) {
 
 	cc := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{b.server.Addr()}, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = cc.Close() })
-	b.Redis = newStore(t, cc)
+	b.Redis, err = persist.New(cc, persist.Options{Shards: 1}) // as it was stored
+	require.NoError(t, err)
 	warnings, err = b.Check(bounded(t))
 	require.NoError(t, err)
 	require.Empty(t, warnings)

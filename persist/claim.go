@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"time"
 )
 
@@ -26,61 +25,51 @@ var tokenRE = regexp.MustCompile(`^([!-,.-~]|[!-~]{2,64})$`)
 // ids: what it already holds is Claimed again, as the same attempt, with a new lease;
 // what it buried is Gone.
 //
-// ErrInvalid is returned for a bad token, lease or limit. With an error the answers of
-// the chunks (of MaxBatch) before it are returned, and ids beyond them may be
-// claimed if it wraps ErrUnknownOutcome: repeat it.
+// ErrInvalid is returned for a bad token, lease or limit. What a PartialError names may
+// be claimed if it wraps ErrUnknownOutcome: repeat it.
 func (r *Redis) Claim(ctx context.Context, token string, ids []string, lease time.Duration, maxAttempts int) (Claims, error) {
 	if err := errors.Join(checkClaim(token, lease), checkMaxAttempts(maxAttempts)); err != nil {
 		return Claims{}, err
 	}
-	leaseMS := ceilMS(lease)
-	claims := Claims{Claims: make([]Claim, 0, len(ids))}
-	for chunk := range slices.Chunk(ids, MaxBatch) {
-		rp, err := r.flushed(r.work, claimWrite, token, leaseMS, maxAttempts)(ctx, len(chunk), anys(chunk))
-		if err != nil {
-			return claims, err
+	x := ofIDs(flushed(claimWrite, token, ceilMS(lease), maxAttempts), (*reply).claim)
+	judged, err := x.each(ctx, r, ids)
+	claims := Claims{Claims: make([]Claim, len(judged))}
+	var seen *answer
+	for i, j := range judged {
+		claims.Claims[i] = j.Claim
+		f := j.flush
+		if f == nil || f == seen {
+			continue // it has no answer; or they came together
 		}
-		answered := len(claims.Claims)
-		age := rp.flush.clock.StoreUS/1000 - rp.flush.judgedMS // of an answer that was lost at first
-		for _, id := range chunk {
-			c := rp.claim(id)
-			if c.State == NotYet {
-				c.LeftMS = max(1, c.LeftMS-max(0, age))
-			}
-			claims.Claims = append(claims.Claims, c)
+		if seen == nil || f.judgedMS < claims.NowMS {
+			claims.Clock, claims.NowMS = f.clock, f.judgedMS
 		}
-		if err := rp.done(); err != nil {
-			claims.Claims = claims.Claims[:answered]
-			return claims, err
+		if seen == nil || f.first.Before(claims.Sent) {
+			claims.Sent = f.first
 		}
-		claims.Clock, claims.NowMS = rp.flush.clock, rp.flush.judgedMS
-		if claims.Sent.IsZero() {
-			claims.Sent = rp.flush.first
-		}
+		seen = f
 	}
-	return claims, nil
+	return claims, err
 }
 
-// anys returns the strings as arguments of a command.
-func anys(list []string) []any {
-	args := make([]any, len(list))
-	for i, s := range list {
-		args[i] = s
-	}
-	return args
+// judgedClaim is a claim, and the flush whose answer has it.
+type judgedClaim struct {
+	Claim
+	flush *answer
 }
 
 // claim reads the answer for one id.
-func (r *reply) claim(id string) Claim {
+func (r *reply) claim(id string) judgedClaim {
 	c := Claim{ID: id, State: ClaimState(r.int())}
 	attempt, dueMS, leftMS := r.int(), r.int(), r.int()
 	switch c.State {
 	case Claimed:
 		c.Attempt, c.FirstDueMS = int(attempt), dueMS
 	case NotYet:
-		c.DueMS, c.LeftMS = dueMS, leftMS
+		age := r.flush.clock.StoreUS/1000 - r.flush.judgedMS // of an answer that was lost at first
+		c.DueMS, c.LeftMS = dueMS, max(1, leftMS-max(0, age))
 	}
-	return c
+	return judgedClaim{c, r.flush}
 }
 
 func checkClaim(token string, lease time.Duration) error {

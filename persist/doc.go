@@ -69,8 +69,8 @@
 //
 // # Keys
 //
-// All under one hash tag, so that each script stays in one slot of a Cluster. With the
-// Namespace orderwheel:
+// All of a shard under one hash tag, so that each script stays in one slot of a Cluster.
+// With the Namespace orderwheel, shard 0:
 //
 //	{orderwheel:0}:due      ZSet: id, score = due, Unix milliseconds
 //	{orderwheel:0}:running  ZSet: id, score = end of the lease, Unix milliseconds
@@ -78,12 +78,14 @@
 //	{orderwheel:0}:dead     ZSet: id, score = when it was buried, Unix milliseconds
 //	{orderwheel:0}:reasons  hash: id -> attempt first-due reason
 //	{orderwheel:0}:sessions hash: session -> number and answer of its last flush
+//	{orderwheel:0}:shards   string: how many shards there are
+//	{orderwheel:0}:epoch    string: a counter that only rises
 //
 // claims has the ids that are running or being retried, so a task that is due for
 // the first time costs one ZSet entry and nothing else. - stands for what is not
 // there; flags are c (cancelled) and l (lost). reasons has the dead; the reason is the rest
-// of its record, any bytes, and nothing depends on it. No key has a TTL, and none is left when no
-// task is and no session is (see Close). An operator asks:
+// of its record, any bytes, and nothing depends on it. No key has a TTL; when no task is
+// left and no session is (see Close), only shards and epoch are there. An operator asks:
 //
 //	redis-cli ZCARD   '{orderwheel:0}:due'                         how many are pending
 //	redis-cli ZSCORE  '{orderwheel:0}:due' ORDER                   when is it due
@@ -107,10 +109,29 @@
 // too: a page that ends within a broken millisecond may leave out others of it until
 // the next pass.)
 //
+// # Shards
+//
+// The tasks are spread over shards by the hash of the id (FNV-1a, 32 bits, modulo their
+// number): one where there is one server, 16 on a Cluster. Each has its own keys, {orderwheel:0},
+// {orderwheel:1} and so on, and its own lanes. A batch is split by shards, and these are asked at
+// once. One whose server is away holds up nothing of the others: when ctx ends, its ids are
+// Missing in a PartialError, and the others have their answers. Window and Dead read the
+// shards in one order. Reap takes from each. Each shard is judged by the clock of its server.
+//
+// The number of shards cannot change while there are tasks. It is stored, and Check
+// refuses another.
+//
+// # Replicas
+//
+// With WaitReplicas a flush of users is answered when that many replicas have it (WAIT, on the
+// connection of the flush). With too few, each of its calls has its answers and
+// ErrNotReplicated. Claims and their ends do not wait: what a failover takes back of them
+// runs again, and its effects are idempotent.
+//
 // # Group commit
 //
-// Schedule, Cancel, Requeue and Discard of all callers share one lane, Claim, Ack, Retry,
-// Bury and Renew another. A lane sends one flush at a time: a script call with up to
+// Schedule, Cancel, Requeue and Discard of all callers share one lane of a shard, Claim, Ack,
+// Retry, Bury and Renew another. A lane sends one flush at a time: a script call with up to
 // MaxBatch ids of as many calls as came meanwhile, in the order in which they came. Nothing
 // waits on a timer: a call that finds its lane idle is sent at once. What waits is bounded; who comes with more waits for room
 // until its ctx ends. A call whose ctx ends while it waits was not sent.
@@ -160,7 +181,8 @@
 //   - Redis, with appendonly yes: it restarts with what it had, but for the last
 //     second with appendfsync everysec. Leases go on by its clock.
 //   - Redis, fails over: what the new primary did not get yet is lost. Redis does
-//     not say so.
+//     not say so, but the next Epoch does, if a lane's last flush is among it.
+//   - Redis is emptied, or restored from an old copy: the next Epoch tells.
 //   - Redis is full (OOM): Schedule is refused with ErrDegraded and writes nothing; every
 //     other call goes on, as it makes room or lets others make it.
 //
@@ -169,7 +191,7 @@
 // Every call returns when its ctx ends; a flush goes on without it while others wait for the
 // same one. go-redis does not always notice the end of a ctx: it needs
 // ContextTimeoutEnabled to heed a deadline while it waits for a reply, and never
-// notices a cancellation there. So an attempt with a ctx that can end runs in a goroutine,
+// notices a cancellation there. So an attempt runs in a goroutine that is not the caller's,
 // and if ctx ends first that goroutine is left alone until the client's ReadTimeout
 // (with ContextTimeoutEnabled: until the deadline), and its connection is closed
 // with it. Without ContextTimeoutEnabled, a Redis that hangs collects one such goroutine for
@@ -205,7 +227,8 @@
 // Each operation is one script in lua/: common.lua, state.lua and transitions.lua in
 // front, the operation last; page.lua in front of those that read page by page. A script
 // reads the state of its ids in a few calls, changes it in memory by the transitions, one
-// function for each line of the table above, and writes the differences. No transition depends
+// function for each line of the table above, and writes the differences. In a flush most ids are
+// plain: fast.lua does the same for these with fewer steps. No transition depends
 // on a reason, so reasons are written and removed unread. Times pass as strings, since Redis writes a
 // Lua number with 14 digits.
 package persist

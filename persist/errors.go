@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,11 @@ var (
 	// have happened, or may still happen. Schedule, Ack and the others may
 	// be repeated; see the package documentation for what each then answers.
 	ErrUnknownOutcome = errors.New("outcome unknown")
+
+	// ErrNotReplicated: the write is stored, but fewer replicas than WaitReplicas have
+	// it so far. Its answers stand beside the error, all of them. It may be lost if the
+	// server is, before they have it.
+	ErrNotReplicated = errors.New("stored but not yet replicated")
 )
 
 // class says what to do about an error.
@@ -100,7 +106,7 @@ func classify(err error, cluster bool) class {
 	msg := reply.Error()
 	code, _, _ := strings.Cut(msg, " ")
 	switch {
-	case code == "MOVED" || code == "ASK":
+	case isRedirection(err):
 		if cluster {
 			return retryable
 		}
@@ -113,6 +119,12 @@ func classify(err error, cluster bool) class {
 		}
 	}
 	return replyClasses[code]
+}
+
+// isRedirection reports whether the slot is elsewhere, or on its way.
+func isRedirection(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply) && (strings.HasPrefix(reply.Error(), "MOVED ") || strings.HasPrefix(reply.Error(), "ASK "))
 }
 
 // mayHaveRun reports whether a call that ended in err may have been executed. An
@@ -145,13 +157,57 @@ func isLocal(err error) bool {
 	return errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted)
 }
 
+// PartialError is the error of a call on several tasks of which only some were
+// answered: their shard was away, or a chunk of MaxBatch of theirs failed. The answers
+// stand at their places all the same; those at the places in Missing say
+// nothing. With any other error there are no answers.
+//
+// It wraps the errors of what is missing: whether that may have happened, errors.Is with
+// ErrUnknownOutcome tells.
+type PartialError struct {
+	Missing []int // places in the batch, ascending
+	Err     error
+}
+
+func (e *PartialError) Error() string {
+	return fmt.Sprintf("%d of the tasks have no answer: %v", len(e.Missing), e.Err)
+}
+
+func (e *PartialError) Unwrap() error { return e.Err }
+
+// Missing returns the places in a batch of n that have no answer: none where err
+// is nil or ErrNotReplicated, else all where it is no *PartialError.
+func Missing(err error, n int) []int {
+	if partial := (*PartialError)(nil); errors.As(err, &partial) {
+		return partial.Missing
+	}
+	if err == nil || errors.Is(err, ErrNotReplicated) {
+		return nil
+	}
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// join is errors.Join, but leaves a single error as it is.
+func join(errs []error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
+}
+
 // callError is the error of a call that did not get its answer.
 type callError struct {
 	op      string
-	class   error // a sentinel; nil: ctx had ended before anything was sent
-	unknown bool  // it may have happened
-	ctx     error // what ended the call; nil: the last error did
-	last    error // the last error of Redis or the network; nil: it did not answer at all
+	shard   string // empty where there is but one
+	class   error  // a sentinel; nil: ctx had ended before anything was sent
+	unknown bool   // it may have happened
+	ctx     error  // what ended the call; nil: the last error did
+	last    error  // the last error of Redis or the network; nil: it did not answer at all
 	tries   int
 	took    time.Duration
 }
@@ -159,6 +215,9 @@ type callError struct {
 func (e *callError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "persist: %s: ", e.op)
+	if e.shard != "" {
+		fmt.Fprintf(&b, "%s: ", e.shard)
+	}
 	if e.unknown {
 		fmt.Fprintf(&b, "%v: ", ErrUnknownOutcome)
 	}

@@ -20,8 +20,8 @@ func (l *lane) fence() {
 		return
 	}
 	for tries := 1; l.owed && ctx.Err() == nil; tries++ {
-		if l.transmit(ctx, nil); l.owed {
-			sleep(ctx, l.r.backoff.wait(tries))
+		if l.inquire(ctx, nil); l.owed {
+			sleep(ctx, l.shard.backoff.wait(tries))
 		}
 	}
 	l.setFencing(nil)
@@ -45,7 +45,7 @@ func (l *lane) setFencing(cancel func()) bool {
 // with the next number, for what it had before. So what makes room need not wait
 // until there is room. ok: a is the answer to the flush.
 func (l *lane) ask(ctx context.Context, number uint64, refusal answer) (a answer, ok bool) {
-	a = l.transmitArgs(ctx, []any{"?"}, false)
+	a = l.inquire(ctx, []any{"?"})
 	text, answered := a.value.(string)
 	if !answered {
 		return a, a.cut
@@ -57,4 +57,12 @@ func (l *lane) ask(ctx context.Context, number uint64, refusal answer) (a answer
 	}
 	a.first = refusal.first
 	return read(a, rest), true
+}
+
+// inquire sends a flush that writes nothing.
+func (l *lane) inquire(ctx context.Context, args []any) answer {
+	a, _ := l.transmitArgs(ctx, args, false, false, func(attempt func() answer) (answer, bool) {
+		return l.shard.try(ctx, attempt), true
+	})
+	return a
 }

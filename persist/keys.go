@@ -1,6 +1,9 @@
 package persist
 
-import "regexp"
+import (
+	"fmt"
+	"regexp"
+)
 
 // DefaultNamespace is the Namespace of empty Options.
 const DefaultNamespace = "orderwheel"
@@ -18,18 +21,21 @@ type keys struct {
 	reasons string // hash: id -> record
 
 	sessions string // hash: session -> number and answer of its last flush
+	shards   string // string: how many shards there are
+	epoch    string // string: a counter that only rises
 }
 
 // list returns the keys as KEYS of a script, in the order of lua/common.lua.
 func (k keys) list() []any {
-	return []any{k.due, k.running, k.claims, k.dead, k.reasons, k.sessions}
+	return []any{k.due, k.running, k.claims, k.dead, k.reasons, k.sessions, k.shards, k.epoch}
 }
 
-// shardKeys returns the keys of the only shard there is so far.
-func shardKeys(namespace string) keys {
-	tag := "{" + namespace + ":0}"
+// shardKeys returns the keys of one shard.
+func shardKeys(namespace string, number int) keys {
+	tag := fmt.Sprintf("{%s:%d}", namespace, number)
 	return keys{
 		due: tag + ":due", running: tag + ":running", claims: tag + ":claims",
 		dead: tag + ":dead", reasons: tag + ":reasons", sessions: tag + ":sessions",
+		shards: tag + ":shards", epoch: tag + ":epoch",
 	}
 }

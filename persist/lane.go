@@ -18,14 +18,18 @@ const maxWaiting = 16 * MaxBatch
 // doc.go for why one flush at a time, and why they are numbered.
 //
 // A goroutine sends the flushes. It is started by the write that finds none, and
-// ends when none is left.
+// ends when none is left. One that waits for an answer that nobody wants any more is
+// left alone with it, and another takes its place.
 type lane struct {
-	r  *Redis
-	op string // of its flushes, in log events
+	shard *shard
+	op    string // of its flushes, in log events
+
+	replicated bool // a flush is not answered before replicas have it
 
 	// Only the goroutine touches these, and finish while there is none.
 	session string
 	number  uint64 // of the last flush
+	known   uint64 // of the last flush that was answered
 	owed    bool   // it is not known whether a flush was executed, and none was answered since
 	doubted bool   // some flush was sent twice, or not answered: a copy may come late
 
@@ -44,8 +48,10 @@ type lane struct {
 type write struct {
 	op       string // as in errors and log events
 	code     string // in lua/flush.lua
+	user     bool   // of the users' lane
 	ids      int
-	args     []any // what stands behind code and number of ids there
+	once     []any // what stands in front of the ids there
+	args     []any // the ids, each with what belongs to it
 	values   int   // that the answer has for each id
 	newWork  bool  // Redis refuses it when it is out of memory
 	answered chan answer
@@ -55,7 +61,7 @@ type write struct {
 	gone  bool   // its caller has gone
 }
 
-func newLane(r *Redis, op string) *lane { return &lane{r: r, op: op, session: rand.Text()} }
+func newLane(s *shard, op string) *lane { return &lane{shard: s, op: op, session: rand.Text()} }
 
 // do sends w with a flush and returns its answer, or when ctx ends.
 func (l *lane) do(ctx context.Context, w *write) answer {
@@ -144,8 +150,11 @@ func (l *lane) send() {
 		f := l.take()
 		switch {
 		case f != nil:
-			l.commit(f)
+			ok := l.commit(f)
 			f.cancel()
+			if !ok {
+				return
+			}
 		case l.owed:
 			l.fence()
 		case l.end():
@@ -182,7 +191,7 @@ func (l *lane) take() *flush {
 	if n == 0 {
 		return nil
 	}
-	f := newFlushLocked(slices.Clone(l.mu.waiting[:n]))
+	f := l.newFlushLocked(slices.Clone(l.mu.waiting[:n]))
 	clear(l.mu.waiting[:n])
 	l.mu.waiting = l.mu.waiting[n:]
 	l.takenLocked(ids)
@@ -221,7 +230,7 @@ func (l *lane) tryFinish() (forget string, idle <-chan struct{}) {
 		forget = l.session
 	}
 	if l.number > 0 {
-		l.session, l.number, l.owed, l.doubted = rand.Text(), 0, false, false
+		l.session, l.number, l.known, l.owed, l.doubted = rand.Text(), 0, 0, false, false
 	}
 	return forget, nil
 }

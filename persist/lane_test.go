@@ -158,7 +158,7 @@ func (b bed) replay(t *testing.T, call []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return v[2].(string), nil
+	return v[3].(string), nil
 }
 
 func (p *proxy) lastCall() []string {

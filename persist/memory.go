@@ -191,6 +191,13 @@ func (m *Memory) Depth(ctx context.Context) (depth Depth, err error) {
 	return depth, err
 }
 
+// Epoch tells of no loss: what this store holds is lost with the process, or not at
+// all.
+func (m *Memory) Epoch(ctx context.Context) (lost bool, err error) {
+	_, err = m.read(ctx, "epoch")
+	return false, err
+}
+
 // Now is as in Store.
 func (m *Memory) Now(ctx context.Context) (Sample, error) { return m.read(ctx, "now") }
 

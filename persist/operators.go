@@ -13,19 +13,19 @@ import (
 //     0. No wheel knows of it yet; arm it at DueMS, or leave it to the sweep.
 //   - Refused: it is not dead. Nothing was changed.
 //
-// ErrInvalid: an ID is not 1 to MaxIDLen bytes; nothing was asked. With an error the
-// settlements of the chunks (of MaxBatch) before it are returned.
+// ErrInvalid: an ID is not 1 to MaxIDLen bytes; nothing was asked. See
+// PartialError.
 func (r *Redis) Requeue(ctx context.Context, ids []string) ([]Settlement, error) {
-	return eachID(ctx, r.flushed(r.user, requeueWrite), ids, func(rp *reply, id string) Settlement { return rp.settlement(id) })
+	return askIDs(ctx, r, flushed(requeueWrite), ids, func(rp *reply, id string) Settlement { return rp.settlement(id) })
 }
 
 // Discard forgets dead tasks. The answers stand in the order asked: true where nothing is
 // left of it, false where it is not dead, and nothing was changed.
 //
-// ErrInvalid: an ID is not 1 to MaxIDLen bytes; nothing was asked. With an error the
-// answers of the chunks (of MaxBatch) before it are returned.
+// ErrInvalid: an ID is not 1 to MaxIDLen bytes; nothing was asked. See
+// PartialError.
 func (r *Redis) Discard(ctx context.Context, ids []string) ([]bool, error) {
-	return eachID(ctx, r.flushed(r.user, discardWrite), ids, func(rp *reply, _ string) bool { return rp.int() == 1 })
+	return askIDs(ctx, r, flushed(discardWrite), ids, func(rp *reply, _ string) bool { return rp.int() == 1 })
 }
 
 // Dead reads dead tasks, the oldest burial first (then id by bytes): those after the
@@ -35,28 +35,28 @@ func (r *Redis) Discard(ctx context.Context, ids []string) ([]bool, error) {
 // What stays dead while pages are read is read exactly once, as in Window.
 //
 // ErrInvalid is returned for a limit below 1. A limit above MaxBatch takes several
-// calls; with an error the tasks read before it are returned.
+// calls. With an error the page has what could be read, and Next is the cursor that
+// was given.
 func (r *Redis) Dead(ctx context.Context, after Cursor, limit int) (DeadPage, error) {
 	if err := checkLimit(limit); err != nil {
 		return DeadPage{Next: after}, err
 	}
-	page := DeadPage{Next: fromStart(after)}
-	for {
-		ask := min(limit-len(page.Dead), MaxBatch)
-		rp, err := r.run(ctx, deadScript, page.Next.DueMS, page.Next.ID, ask)
-		if err != nil {
-			return page, err
-		}
-		more, next := rp.int() == 1, Cursor{DueMS: rp.int(), ID: rp.string()}
-		dead := rp.dead()
-		if err := rp.done(); err != nil {
-			return page, err
-		}
-		page.Dead, page.Next, page.More = append(page.Dead, dead...), next, more
-		if !more || len(page.Dead) == limit {
-			return page, nil
-		}
+	p := pages[Dead]{
+		place: func(d Dead) Cursor { return Cursor{DueMS: d.BuriedMS, ID: d.ID} },
+		read: func(ctx context.Context, s *shard, after Cursor, n int) ([]Dead, Cursor, bool, error) {
+			rp, err := s.run(ctx, deadScript, after.DueMS, after.ID, n)
+			if err != nil {
+				return nil, after, false, err
+			}
+			more, next := rp.int() == 1, Cursor{DueMS: rp.int(), ID: rp.string()}
+			dead := rp.dead()
+			return dead, next, more, rp.done()
+		},
 	}
+	var page DeadPage
+	var err error
+	page.Dead, page.Next, page.More, err = p.page(ctx, r, fromStart(after), limit)
+	return page, err
 }
 
 // dead reads dead tasks until the end.
@@ -72,10 +72,10 @@ func (r *reply) dead() []Dead {
 
 // Lookup tells all that the store knows of ids, in the order asked.
 //
-// ErrInvalid: an ID is not 1 to MaxIDLen bytes; nothing was asked. With an error the
-// records of the chunks (of MaxBatch) before it are returned.
+// ErrInvalid: an ID is not 1 to MaxIDLen bytes; nothing was asked. See
+// PartialError.
 func (r *Redis) Lookup(ctx context.Context, ids []string) ([]Record, error) {
-	return eachID(ctx, r.scripted(lookupScript), ids, (*reply).record)
+	return askIDs(ctx, r, scripted(lookupScript), ids, (*reply).record)
 }
 
 // record reads what is known of one id.
@@ -99,10 +99,20 @@ func (r *reply) record(id string) Record {
 
 // Depth counts the tasks. It costs the same however many there are.
 func (r *Redis) Depth(ctx context.Context) (Depth, error) {
-	rp, err := r.run(ctx, depthScript)
+	depths, err := onShards(r, func(s *shard) (Depth, error) {
+		rp, err := s.run(ctx, depthScript)
+		if err != nil {
+			return Depth{}, err
+		}
+		d := Depth{Due: rp.int(), Running: rp.int(), Dead: rp.int()}
+		return d, rp.done()
+	})
 	if err != nil {
 		return Depth{}, err
 	}
-	d := Depth{Due: rp.int(), Running: rp.int(), Dead: rp.int()}
-	return d, rp.done()
+	var sum Depth
+	for _, d := range depths {
+		sum.Due, sum.Running, sum.Dead = sum.Due+d.Due, sum.Running+d.Running, sum.Dead+d.Dead
+	}
+	return sum, nil
 }

@@ -86,6 +86,8 @@ func (b bed) loadScripts(t testing.TB) {
 	require.NoError(t, err)
 	_, err = b.Now(ctx)
 	require.NoError(t, err)
+	_, err = b.Epoch(ctx)
+	require.NoError(t, err)
 	b.requireEmpty(t)
 }
 

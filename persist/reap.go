@@ -1,8 +1,11 @@
 package persist
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
-// Reap takes back tasks that run with their lease over, at most limit of them, the
+// Reap takes back tasks that run with their lease over, of each shard at most limit, the
 // oldest lease first. Such a task is due now and marked lost; a successor
 // wins, and a task that was cancelled meanwhile is gone. Returned are those that
 // are due afterwards, with their due time. Fewer than limit does not mean that none
@@ -18,14 +21,18 @@ func (r *Redis) Reap(ctx context.Context, limit int) ([]Due, error) {
 	if err := checkLimit(limit); err != nil {
 		return nil, err
 	}
-	var dues []Due
+	dues, err := onShards(r, func(s *shard) ([]Due, error) { return s.reap(ctx, limit) })
+	return slices.Concat(dues...), err
+}
+
+func (s *shard) reap(ctx context.Context, limit int) (dues []Due, err error) {
 	for limit > 0 {
 		ask := min(limit, MaxBatch)
 		cursor := "0"
-		if c := r.reapCursor.Load(); c != nil {
+		if c := s.reapCursor.Load(); c != nil {
 			cursor = *c
 		}
-		rp, err := r.run(ctx, reapScript, ask, cursor)
+		rp, err := s.run(ctx, reapScript, ask, cursor)
 		if err != nil {
 			return dues, err
 		}
@@ -34,7 +41,7 @@ func (r *Redis) Reap(ctx context.Context, limit int) ([]Due, error) {
 		if err := rp.done(); err != nil {
 			return dues, err
 		}
-		r.reapCursor.Store(&next)
+		s.reapCursor.Store(&next)
 		dues = append(dues, chunk...)
 		if taken < ask {
 			break

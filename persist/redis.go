@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
-	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -17,8 +17,20 @@ type Options struct {
 	// letters, digits, or any of _ . : -; DefaultNamespace where empty.
 	Namespace string
 
-	// Logger gets the events redis_away and redis_back, each once per change.
-	// nil: nothing is logged.
+	// Shards is over how many parts the tasks are spread, each under keys of its
+	// own. 0: 16 with a *redis.ClusterClient, else 1; at most MaxShards. It cannot
+	// be changed while tasks are stored: Check compares it with what was stored.
+	Shards int
+
+	// WaitReplicas is how many replicas must have a write of Schedule, Cancel, Requeue or
+	// Discard before it is answered (WAIT): else, after WaitTimeout (1s where it is
+	// 0), the error is ErrNotReplicated. So that a failover does not lose it; claims
+	// and their ends do not wait, since what is lost of them runs again. 0: none.
+	WaitReplicas int
+	WaitTimeout  time.Duration
+
+	// Logger gets the events redis_away and redis_back, each once per change of a
+	// shard. nil: nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -26,16 +38,8 @@ type Options struct {
 // with the calls that they work for, or soon after: see "A call that hangs" in the
 // package documentation. The client is the caller's.
 type Redis struct {
-	client  redis.UniversalClient
-	keys    keys
-	backoff backoff
-	away    presence
-
-	user, work *lane // of what users and operators write; of what an executor does
-
-	// reapCursor is where Reap goes on in its round over the records. Any value
-	// is right; it only says which are looked at next.
-	reapCursor atomic.Pointer[string]
+	client redis.UniversalClient
+	shards []*shard
 }
 
 var _ Store = (*Redis)(nil)
@@ -43,7 +47,7 @@ var _ Store = (*Redis)(nil)
 // New returns the store of one namespace. It does not talk to Redis yet: Check
 // does. Every fault is reported at once, and wraps ErrInvalid: no client, a
 // *redis.Ring (it spreads keys over servers that know nothing of each other, and
-// loses them when one is away), or a bad Namespace.
+// loses them when one is away), a bad Namespace or number of Shards.
 func New(client redis.UniversalClient, opts Options) (*Redis, error) {
 	if opts.Namespace == "" {
 		opts.Namespace = DefaultNamespace
@@ -51,17 +55,29 @@ func New(client redis.UniversalClient, opts Options) (*Redis, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	if err := errors.Join(checkClient(client), checkNamespace(opts.Namespace)); err != nil {
+	if opts.WaitTimeout == 0 {
+		opts.WaitTimeout = defaultWaitTimeout
+	}
+	err := errors.Join(checkClient(client), checkNamespace(opts.Namespace), checkShards(opts.Shards),
+		checkDurability(client, durability{opts.WaitReplicas, opts.WaitTimeout}))
+	if err != nil {
 		return nil, err
 	}
-	r := &Redis{
-		client:  client,
-		keys:    shardKeys(opts.Namespace),
-		backoff: defaultBackoff,
-		away:    presence{log: opts.Logger},
+	if opts.Shards == 0 {
+		opts.Shards = defaultShards(client)
 	}
-	r.user, r.work = newLane(r, "flush of users"), newLane(r, "flush of work")
+	r := &Redis{client: client}
+	for n := range opts.Shards {
+		r.shards = append(r.shards, newShard(client, opts, n))
+	}
 	return r, nil
+}
+
+func defaultShards(client redis.UniversalClient) int {
+	if _, ok := client.(*redis.ClusterClient); ok {
+		return shardsOfCluster
+	}
+	return shardsOfOne
 }
 
 func checkClient(client redis.UniversalClient) error {
@@ -82,31 +98,19 @@ func checkNamespace(namespace string) error {
 	return nil
 }
 
+func checkShards(n int) error {
+	if n < 0 || n > MaxShards {
+		return fmt.Errorf("%w: Shards is %d: use 1 to %d, or 0 for the default", ErrInvalid, n, MaxShards)
+	}
+	return nil
+}
+
 // Close waits until no write is under way, ends the store's sessions, and takes them
 // out of Redis; but for one of which a late copy of a write may still arrive. What is
 // not taken out stays until a Check in this namespace finds that it was not used for a
 // day: an entry for each lane, as large as the answer of its last flush. The store may
 // be used after Close.
 func (r *Redis) Close(ctx context.Context) error {
-	args := []any{"hdel", r.keys.sessions}
-	for _, l := range []*lane{r.user, r.work} {
-		forget, err := l.finish(ctx)
-		if err != nil {
-			return fmt.Errorf("persist: close: writes are under way: %w", err)
-		}
-		if forget != "" {
-			args = append(args, forget)
-		}
-	}
-	if len(args) == 2 {
-		return nil
-	}
-	a := r.try(ctx, func() answer { return send(ctx, r.client, args) })
-	if a.cut {
-		a.err = ctx.Err()
-	}
-	if a.err != nil {
-		return fmt.Errorf("persist: close: %w", a.err)
-	}
-	return nil
+	_, err := onShards(r, func(s *shard) (struct{}, error) { return struct{}{}, s.close(ctx) })
+	return err
 }

@@ -13,13 +13,16 @@ import (
 // back yet is renewed. A task that was cancelled meanwhile is renewed too: it goes
 // on, and is not retried.
 //
-// ErrInvalid is returned for a lease that is not longer than 0. With an error the answers
-// of the chunks (of MaxBatch) before it are returned.
+// ErrInvalid is returned for a lease that is not longer than 0. See PartialError.
 func (r *Redis) Renew(ctx context.Context, leases []Lease, lease time.Duration) ([]bool, error) {
 	if err := checkLease(lease); err != nil {
 		return nil, err
 	}
-	return each(ctx, r.flushed(r.work, renewWrite, ceilMS(lease)), leases,
-		func(call []any, l Lease) []any { return append(call, l.ID, l.Token) },
-		func(rp *reply, _ Lease) bool { return rp.int() == 1 })
+	x := exchange[Lease, bool]{
+		ask:  flushed(renewWrite, ceilMS(lease)),
+		id:   func(l Lease) string { return l.ID },
+		add:  func(args []any, l Lease) []any { return append(args, l.ID, l.Token) },
+		read: func(rp *reply, _ Lease) bool { return rp.int() == 1 },
+	}
+	return x.each(ctx, r, leases)
 }

@@ -2,6 +2,7 @@ package persist
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +16,7 @@ type reply struct {
 	words          words
 	err            error
 	sent, received time.Time
-	flush          answer // that words are a part of
+	flush          *answer // that words are a part of
 }
 
 func newReply(s *script, a answer) (reply, error) {
@@ -94,6 +95,41 @@ func (r *reply) dues() []Due {
 		dues = append(dues, Due{ID: r.string(), DueMS: r.int()})
 	}
 	return dues
+}
+
+// scored reads a table of ids and their scores.
+func (r *reply) scored() []Due {
+	v := r.next()
+	list, ok := v.([]any)
+	if !ok || len(list)%2 != 0 {
+		r.fail("%v (%T) is no table of pairs", v, v)
+		return nil
+	}
+	dues := make([]Due, 0, len(list)/2)
+	for i := 0; i < len(list); i += 2 {
+		id, ok1 := list[i].(string)
+		score, ok2 := list[i+1].(string)
+		ms, ok3 := scoreMS(score)
+		if !ok1 || !ok2 || !ok3 {
+			r.fail("%v, %v are no id and score", list[i], list[i+1])
+			return nil
+		}
+		dues = append(dues, Due{ID: id, DueMS: ms})
+	}
+	return dues
+}
+
+// scoreMS reads a score as ms, as to_ms in lua/common.lua does: ours are whole and in
+// range; what somebody wrote by hand is rounded up and brought into range.
+func scoreMS(score string) (int64, bool) {
+	if ms, err := strconv.ParseInt(score, 10, 64); err == nil {
+		return min(max(ms, 0), MaxDueMS), true
+	}
+	f, err := strconv.ParseFloat(score, 64)
+	if err != nil || math.IsNaN(f) {
+		return 0, false
+	}
+	return int64(min(max(math.Ceil(f), 0), MaxDueMS)), true
 }
 
 // done returns the first fault, or one for what nobody read.

@@ -27,6 +27,8 @@ var (
 	//go:embed lua/page.lua
 	pageLua string
 
+	//go:embed lua/fast.lua
+	fastLua string
 	//go:embed lua/flush.lua
 	flushLua string
 	//go:embed lua/reap.lua
@@ -40,6 +42,8 @@ var (
 	lookupLua string
 	//go:embed lua/depth.lua
 	depthLua string
+	//go:embed lua/epoch.lua
+	epochLua string
 	//go:embed lua/now.lua
 	nowLua string
 	//go:embed lua/probe.lua
@@ -48,12 +52,13 @@ var (
 
 // The scripts. They are values that nobody changes.
 var (
-	flushScript  = writer("flush", flushLua)
+	flushScript  = writer("flush", fastLua, flushLua)
 	reapScript   = writer("reap", reapLua)
 	windowScript = newScript("window", commonLua, pageLua, windowLua)
 	deadScript   = newScript("dead", commonLua, stateLua, pageLua, deadLua)
 	lookupScript = newScript("lookup", commonLua, stateLua, lookupLua)
 	depthScript  = newScript("depth", commonLua, depthLua)
+	epochScript  = newScript("epoch", commonLua, epochLua)
 	nowScript    = newScript("now", commonLua, nowLua)
 	probeScript  = newScript("check", commonLua, probeLua)
 )
@@ -64,8 +69,8 @@ func newScript(name string, parts ...string) *script {
 	return &script{name: name, src: src, sha: hex.EncodeToString(sum[:])}
 }
 
-func writer(name, lua string) *script {
-	s := newScript(name, commonLua, stateLua, transitionsLua, lua)
+func writer(name string, lua ...string) *script {
+	s := newScript(name, append([]string{commonLua, stateLua, transitionsLua}, lua...)...)
 	s.writes = true
 	return s
 }

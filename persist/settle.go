@@ -9,11 +9,15 @@ import "context"
 //   - Refused: the token is not that of its current claim, because the lease
 //     ran out. Nothing was changed.
 //
-// With an error the settlements of the chunks (of MaxBatch) before it are returned.
+// See PartialError for an error that leaves some of the batch without an answer.
 func (r *Redis) Ack(ctx context.Context, leases []Lease) ([]Settlement, error) {
-	return each(ctx, r.flushed(r.work, ackWrite), leases,
-		func(call []any, l Lease) []any { return append(call, l.ID, l.Token) },
-		func(rp *reply, l Lease) Settlement { return rp.settlement(l.ID) })
+	x := exchange[Lease, Settlement]{
+		ask:  flushed(ackWrite),
+		id:   func(l Lease) string { return l.ID },
+		add:  func(args []any, l Lease) []any { return append(args, l.ID, l.Token) },
+		read: func(rp *reply, l Lease) Settlement { return rp.settlement(l.ID) },
+	}
+	return x.each(ctx, r, leases)
 }
 
 // Retry puts claimed tasks back, due at DueMS each. The settlements stand in the
@@ -29,9 +33,13 @@ func (r *Redis) Retry(ctx context.Context, retries []Retry) ([]Settlement, error
 	if err := checkRetries(retries); err != nil {
 		return nil, err
 	}
-	return each(ctx, r.flushed(r.work, retryWrite), retries,
-		func(call []any, re Retry) []any { return append(call, re.ID, re.Token, re.DueMS, re.flags()) },
-		func(rp *reply, re Retry) Settlement { return rp.settlement(re.ID) })
+	x := exchange[Retry, Settlement]{
+		ask:  flushed(retryWrite),
+		id:   func(re Retry) string { return re.ID },
+		add:  func(args []any, re Retry) []any { return append(args, re.ID, re.Token, re.DueMS, re.flags()) },
+		read: func(rp *reply, re Retry) Settlement { return rp.settlement(re.ID) },
+	}
+	return x.each(ctx, r, retries)
 }
 
 // Bury ends claimed tasks for good: each is dead now, with its reason, of which the
@@ -44,11 +52,13 @@ func (r *Redis) Retry(ctx context.Context, retries []Retry) ([]Settlement, error
 //
 // Errors: as in Ack.
 func (r *Redis) Bury(ctx context.Context, burials []Burial) ([]Settlement, error) {
-	return each(ctx, r.flushed(r.work, buryWrite), burials,
-		func(call []any, b Burial) []any {
-			return append(call, b.ID, b.Token, cutReason(b.Reason))
-		},
-		func(rp *reply, b Burial) Settlement { return rp.settlement(b.ID) })
+	x := exchange[Burial, Settlement]{
+		ask:  flushed(buryWrite),
+		id:   func(b Burial) string { return b.ID },
+		add:  func(args []any, b Burial) []any { return append(args, b.ID, b.Token, cutReason(b.Reason)) },
+		read: func(rp *reply, b Burial) Settlement { return rp.settlement(b.ID) },
+	}
+	return x.each(ctx, r, burials)
 }
 
 // flags are the options of a retry as its script reads them.

@@ -45,9 +45,9 @@ import (
 // Claim, and refused by Ack, Retry, Bury and Renew: they are asked with what the
 // store has answered.) A ctx that has ended, or ends before the answer, is returned
 // as its error. Everything else has a class: see ErrRetryable, ErrDegraded and
-// ErrFatal, and ErrUnknownOutcome for a write that may have happened. With an
-// error come the answers of the chunks before it; there are none for ids beyond
-// them.
+// ErrFatal, and ErrUnknownOutcome for a write that may have happened. A call that was
+// answered in part returns a PartialError, and the answers that there are at
+// their places; Missing tells which are not.
 //
 // Each call may be made again after ErrUnknownOutcome; the package documentation
 // says what it then answers. All methods are safe for concurrent use.
@@ -96,9 +96,10 @@ type Store interface {
 	Renew(ctx context.Context, leases []Lease, lease time.Duration) ([]bool, error)
 
 	// Reap takes back what runs with its lease over, at most limit, the
-	// oldest lease first, then by id. It is due now and marked lost; a successor
-	// wins; what was cancelled is gone. Returned is what is due afterwards. Fewer than
-	// limit does not mean that none are left.
+	// oldest lease first, then by id; in a store of several shards both hold for
+	// each. It is due now and marked lost; a successor wins; what was cancelled is
+	// gone. Returned is what is due afterwards. Fewer than limit does not mean that
+	// none are left.
 	Reap(ctx context.Context, limit int) ([]Due, error)
 
 	// Requeue makes dead tasks due now, afresh: Scheduled, with DueMS. Refused: it
@@ -122,6 +123,11 @@ type Store interface {
 
 	// Depth counts what stands where.
 	Depth(ctx context.Context) (Depth, error)
+
+	// Epoch tells whether the store has lost writes since it was asked last, as far as
+	// it can see. Ask regularly: after a loss, schedule again what the order database
+	// has.
+	Epoch(ctx context.Context) (lost bool, err error)
 
 	// Now reads the clock.
 	Now(ctx context.Context) (Sample, error)

@@ -58,8 +58,8 @@ type Claim struct {
 // Claims is the answer for a batch.
 type Claims struct {
 	Claims []Claim // in the order asked
-	NowMS  int64   // the store's clock that judged them
-	Clock  Sample
+	NowMS  int64   // the store's clock that judged them; of several shards the one furthest behind
+	Clock  Sample  // of that clock
 
 	// Sent is when they were asked for the first time: no lease began before.
 	Sent time.Time

@@ -1,6 +1,9 @@
 package persist
 
-import "context"
+import (
+	"context"
+	"sync"
+)
 
 // Window reads due tasks, oldest first (by due time, then id by bytes): those after
 // the cursor and due at untilMS or before, at most limit of them. The zero Cursor
@@ -11,30 +14,36 @@ import "context"
 // meanwhile. What is written behind the cursor is for the next pass.
 //
 // ErrInvalid is returned for a limit below 1. A limit above MaxBatch takes
-// several calls; with an error the tasks read before it are returned.
+// several calls. With an error the page has what could be read, and Next is the
+// cursor that was given.
 func (r *Redis) Window(ctx context.Context, after Cursor, untilMS int64, limit int) (Page, error) {
 	if err := checkLimit(limit); err != nil {
 		return Page{Next: after}, err
 	}
-	page := Page{Next: fromStart(after)}
-	for {
-		ask := min(limit-len(page.Due), MaxBatch)
-		rp, err := r.run(ctx, windowScript, page.Next.DueMS, page.Next.ID, min(untilMS, MaxDueMS), ask)
-		if err != nil {
-			return page, err
-		}
-		clock, more := rp.sample(), rp.int() == 1
-		dues := rp.dues()
-		if err := rp.done(); err != nil {
-			return page, err
-		}
-		page.Clock, page.More = clock, more
-		page.Due = append(page.Due, dues...)
-		if n := len(dues); n > 0 {
-			page.Next = Cursor{DueMS: dues[n-1].DueMS, ID: dues[n-1].ID}
-		}
-		if !more || len(page.Due) == limit {
-			return page, nil
-		}
+	var page Page
+	var mu sync.Mutex // guards page.Clock
+	p := pages[Due]{
+		place: func(d Due) Cursor { return Cursor{DueMS: d.DueMS, ID: d.ID} },
+		read: func(ctx context.Context, s *shard, after Cursor, n int) ([]Due, Cursor, bool, error) {
+			rp, err := s.run(ctx, windowScript, after.DueMS, after.ID, min(untilMS, MaxDueMS), n)
+			if err != nil {
+				return nil, after, false, err
+			}
+			clock, more := rp.sample(), rp.int() == 1
+			dues := rp.scored()
+			if err := rp.done(); err != nil {
+				return nil, after, false, err
+			}
+			if n := len(dues); n > 0 {
+				after = Cursor{DueMS: dues[n-1].DueMS, ID: dues[n-1].ID}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			page.Clock = clock
+			return dues, after, more, nil
+		},
 	}
+	var err error
+	page.Due, page.Next, page.More, err = p.page(ctx, r, fromStart(after), limit)
+	return page, err
 }

@@ -4,14 +4,14 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/orderwheel/orderwheel/bench/internal/medians"
 )
 
 const own, rival = "native", "russellluo"
@@ -29,56 +29,24 @@ type table struct {
 
 func main() {
 	t := table{rows: make(map[row]figures)}
-	in := bufio.NewScanner(io.TeeReader(os.Stdin, os.Stdout))
-	failed := true // until the benchmarks say that they passed
-	for in.Scan() {
-		line := in.Text()
-		t.add(line)
-		switch {
-		case strings.HasPrefix(line, "FAIL"), strings.HasPrefix(line, "--- FAIL"):
-			fmt.Fprintln(os.Stderr, "wheeltable: a benchmark failed")
-			os.Exit(1)
-		case strings.HasPrefix(line, "ok"):
-			failed = false
-		}
-	}
-	if err := in.Err(); err != nil {
+	if err := medians.Read(os.Stdin, os.Stdout, t.add); err != nil {
 		fmt.Fprintln(os.Stderr, "wheeltable:", err)
-		os.Exit(1)
-	}
-	if failed || len(t.order) == 0 {
-		fmt.Fprintln(os.Stderr, "wheeltable: no benchmark passed")
 		os.Exit(1)
 	}
 	t.print(os.Stdout)
 }
 
-// add takes in one line. What is no benchmark's result is ignored.
-func (t *table) add(line string) {
-	fields := strings.Fields(line)
-	if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
-		return
-	}
-	name := fields[0]
-	if i := strings.LastIndex(name, "-"); i >= 0 { // -GOMAXPROCS
-		name = name[:i]
-	}
+// add takes in one figure.
+func (t *table) add(name, unit string, v float64) {
 	var engine string
-	parts := strings.Split(strings.TrimPrefix(name, "Benchmark"), "/")
-	parts = slices.DeleteFunc(parts, func(p string) bool {
+	parts := slices.DeleteFunc(strings.Split(name, "/"), func(p string) bool {
 		e, ok := strings.CutPrefix(p, "engine=")
 		if ok {
 			engine = e
 		}
 		return ok
 	})
-	for i := 2; i+1 < len(fields); i += 2 {
-		v, err := strconv.ParseFloat(fields[i], 64)
-		if err != nil {
-			return
-		}
-		t.put(row{strings.Join(parts, " "), fields[i+1]}, engine, v)
-	}
+	t.put(row{strings.Join(parts, " "), unit}, engine, v)
 }
 
 func (t *table) put(r row, engine string, v float64) {
@@ -90,11 +58,6 @@ func (t *table) put(r row, engine string, v float64) {
 		t.order = append(t.order, r)
 	}
 	t.rows[r][engine] = append(t.rows[r][engine], v)
-}
-
-func median(v []float64) float64 {
-	v = slices.Sorted(slices.Values(v))
-	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
 func (t *table) print(out io.Writer) {
@@ -109,10 +72,10 @@ func (t *table) print(out io.Writer) {
 				fmt.Fprint(w, "-\t")
 				continue
 			}
-			fmt.Fprintf(w, "%.4g\t", median(f[e]))
+			fmt.Fprintf(w, "%.4g\t", medians.Of(f[e]))
 		}
-		if len(f[own]) > 0 && len(f[rival]) > 0 && median(f[own]) > 0 {
-			fmt.Fprintf(w, "%.2f", median(f[rival])/median(f[own]))
+		if len(f[own]) > 0 && len(f[rival]) > 0 && medians.Of(f[own]) > 0 {
+			fmt.Fprintf(w, "%.2f", medians.Of(f[rival])/medians.Of(f[own]))
 		}
 		fmt.Fprint(w, "\t\n")
 	}
@@ -130,7 +93,7 @@ func (t *table) printGrowth(out io.Writer) {
 		small, large := of("100000"), of("10000000")
 		if len(small) > 0 && len(large) > 0 {
 			fmt.Fprintf(out, "%s: %s at 10,000,000 pending costs %.2f times what it costs at 100,000\n",
-				own, op, median(large)/median(small))
+				own, op, medians.Of(large)/medians.Of(small))
 		}
 	}
 }

@@ -4,9 +4,12 @@
 -- nothing after it can fail. Then it forgets the sessions that have not been
 -- used for long.
 --
--- ARGV     for how long, in ms
--- Returns  1
+-- Last it stores the number of shards, unless one is stored.
+--
+-- ARGV     for how long, in ms; how many shards there are
+-- Returns  how many shards there are by what is stored
 local _, now = clock()
+local shards = redis.call('GET', SHARDS)
 redis.call('ZMSCORE', DUE, '')
 redis.call('ZMSCORE', RUNNING, '')
 redis.call('HMGET', CLAIMS, '')
@@ -44,4 +47,8 @@ for _ = 1, 10 do
   if cursor == '0' then break end
 end
 write_many('HDEL', SESSIONS, unused)
-return 1
+if not shards then
+  shards = ARGV[2]
+  redis.call('SET', SHARDS, shards)
+end
+return shards

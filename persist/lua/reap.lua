@@ -44,5 +44,6 @@ for _, t in ipairs(tasks) do
     end
   end
 end
+gate()
 store(tasks)
 return reply

@@ -174,24 +174,21 @@ local function insert(d)
   write_many('HSET', REASONS, d.hset_reasons)
 end
 
--- Writes the differences, for scripts that bring work in. A Redis that is out
--- of memory refuses the first write of a script if it may need memory, and
--- none after the first. So what needs memory comes first: it is refused, and
--- nothing was written.
-local function store_new_work(tasks)
-  local d = differences(tasks)
-  insert(d)
-  remove(d)
-end
-
--- Writes the differences, for scripts that move work on its way out. A Redis
--- that is out of memory has to let them pass, or it never gets better. So the
--- first write is one that needs no memory, if need be one that does nothing:
--- no id is empty.
+-- Writes the differences. A gate must have been passed before.
 local function store(tasks)
   local d = differences(tasks)
-  local removes = #d.zrem_due + #d.zrem_running + #d.zrem_dead + #d.hdel_claims + #d.hdel_reasons
   remove(d)
-  if removes == 0 then redis.call('HDEL', CLAIMS, '') end
   insert(d)
 end
+
+-- The gates. A Redis that is out of memory refuses the first write of a script
+-- if it may need memory, and none after the first. So each script begins with a
+-- write that does nothing, since no id is empty.
+--
+-- Of scripts that bring work in, it is one that may need memory: they are
+-- refused as a whole.
+local function gate_of_new_work() redis.call('ZADD', DUE, 'XX', '0', '') end
+
+-- Of scripts that move work on its way out, it is one that needs none: they have
+-- to pass, or it never gets better.
+local function gate() redis.call('HDEL', CLAIMS, '') end

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orderwheel/orderwheel/bench/internal/medians"
+)
+
+func TestTheTableHasMediansAndComparesThem(t *testing.T) {
+	t.Parallel()
+	tab := table{values: make(map[figure][]float64)}
+	in := strings.NewReader(`BenchmarkStore/op=schedule/callers=1-2     100  60000 ns/op  30000 p50-ns
+BenchmarkStore/op=schedule/callers=256-2   100  8000 ns/op  2000000 p50-ns
+BenchmarkStore/op=schedule/callers=256-2   100  90000 ns/op  2000000 p50-ns
+BenchmarkStore/op=schedule/callers=256-2   100  10000 ns/op  2000000 p50-ns
+BenchmarkStore/op=window/callers=1-2       100  1000 ns/op
+BenchmarkRedis/op=zadd-single/callers=1-2  100  30000 ns/op  20000 p50-ns
+BenchmarkRedis/op=zadd-single/callers=256-2 100  25000 ns/op  5000000 p50-ns
+BenchmarkRedis/op=zadd-pipelined-2         100  5000 ns/op
+BenchmarkRedis/op=zrange-2                 100  900 ns/op
+PASS
+ok`)
+	require.NoError(t, medians.Read(in, io.Discard, tab.add))
+	var out strings.Builder
+	tab.print(&out)
+	require.Regexp(t, `Store/op=schedule/callers=256\s+10000\s+2000000`, out.String())
+	require.Contains(t, out.String(), "schedule, 256 callers: 2.50 times the speed of single ZADDs")
+	require.Contains(t, out.String(), "schedule, 256 callers: 50 % of the speed of pipelined ZADDs")
+	require.Contains(t, out.String(), "one caller: p50 1.50 times")
+	require.Contains(t, out.String(), "window: 90 % of the speed of ZRANGE")
+	require.NotContains(t, out.String(), "claim", "it was not measured")
+}

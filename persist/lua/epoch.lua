@@ -1,0 +1,4 @@
+-- Raises the epoch.
+--
+-- Returns  the new one
+return redis.call('INCR', EPOCH)
