@@ -128,7 +128,9 @@ func (s *shard) try(ctx context.Context, attempt func() answer) answer {
 
 // eval sends a script by its SHA, and whole where the server does not know it.
 func (s *shard) eval(ctx context.Context, sc *script, args []any) answer {
-	return s.evalOn(ctx, s.client, sc, args)
+	a := s.evalOn(ctx, s.client, sc, args)
+	s.follow(ctx, a.err)
+	return a
 }
 
 func (s *shard) evalOn(ctx context.Context, client processor, sc *script, args []any) answer {

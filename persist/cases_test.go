@@ -22,7 +22,7 @@ import (
 //     37, 40, 46 (per id, there is nothing here that repeats a batch), 47, 48, 50, 61, 63, 64, 69
 //   - with the epoch and the reconciler: 52
 //   - with WaitReplicas: 59, 60, 140
-//   - with the Cluster and Sentinel servers for tests: 76, 85, 138
+//   - on real Clusters, replicas and Sentinels: 76, 138 (cluster_test.go); 84, 85 (failover_test.go)
 //   - with the soak: 92, 93
 //   - nothing to do, there are no payloads: 45, 56
 

@@ -127,6 +127,12 @@ func isRedirection(err error) bool {
 	return errors.As(err, &reply) && (strings.HasPrefix(reply.Error(), "MOVED ") || strings.HasPrefix(reply.Error(), "ASK "))
 }
 
+// isSilence reports whether a server could not be reached, or has not answered.
+func isSilence(err error) bool {
+	var reply redis.Error
+	return err != nil && !errors.As(err, &reply) && !isLocal(err) && !errors.Is(err, redis.ErrClosed)
+}
+
 // mayHaveRun reports whether a call that ended in err may have been executed. An
 // error reply says that it was not: our scripts read before they write, and
 // whatever refuses a write refuses the first.

@@ -208,3 +208,5 @@ func watch(t testing.TB, client redis.UniversalClient, onAway func()) (*persist.
 type enabled struct{ *events }
 
 func (enabled) Enabled(context.Context, slog.Level) bool { return true }
+
+func (e enabled) WithAttrs([]slog.Attr) slog.Handler { return e }

@@ -70,10 +70,12 @@ func (s *shard) conn(ctx context.Context) (*redis.Conn, error) {
 	return s.client.(*redis.Client).Conn(), nil
 }
 
-// follow has a Cluster's client look where the slots are when one has moved. It does
-// so by itself, but not for a connection of its own.
+// follow has a Cluster's client look where the slots are: when one has moved, which the
+// client notices by itself, but not on a connection of its own; and when a server
+// does not answer, whose replica may have taken over: the client would look after
+// a minute. It looks in the background, and no more often than a few times a second.
 func (s *shard) follow(ctx context.Context, err error) {
-	if c, ok := s.client.(*redis.ClusterClient); ok && isRedirection(err) {
+	if c, ok := s.client.(*redis.ClusterClient); ok && (isRedirection(err) || isSilence(err)) {
 		c.ReloadState(ctx)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"syscall"
@@ -19,16 +20,30 @@ import (
 // call them from the test's own.
 type Server struct {
 	t    testing.TB
+	kind kind
 	bin  string
 	dir  string
-	args []string
+	args []string // of a sentinel: the lines of its configuration
 	port int
+	bus  int // of a node: the port by which the nodes of a Cluster talk
 
 	mu struct {
 		sync.Mutex
-		proc *process // nil: not running
+		proc   *process // nil: not running
+		paused bool
+		of     *Server       // its primary; nil: it is none's replica
+		client *redis.Client // see control; nil: not needed so far
 	}
 }
+
+// kind is what a redis-server is started as.
+type kind int
+
+const (
+	single kind = iota
+	node        // of a Cluster
+	sentinel
+)
 
 // process is one run of the binary.
 type process struct {
@@ -45,13 +60,24 @@ type process struct {
 // The server is killed, by its pid, when the test ends.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	s := &Server{t: t, bin: binary(t), dir: t.TempDir(), args: args}
+	return start(t, single, args)
+}
+
+func start(t testing.TB, k kind, args []string) *Server {
+	t.Helper()
+	s := &Server{t: t, kind: k, bin: binary(t), dir: t.TempDir(), args: args}
 	t.Cleanup(s.Kill)
 	// The port is free when it is chosen, but anybody may take it before the
 	// server binds it: then the server exits and another port is tried.
 	var err error
 	for range 5 {
 		s.port = freePort(t)
+		if k == node {
+			s.bus = freePort(t)
+		}
+		if err = s.configure(); err != nil {
+			break
+		}
 		if err = s.launch(); err != nil {
 			break
 		}
@@ -107,7 +133,7 @@ func (s *Server) Client(t testing.TB) *redis.Client {
 func (s *Server) Kill() {
 	s.mu.Lock()
 	p := s.mu.proc
-	s.mu.proc = nil
+	s.mu.proc, s.mu.paused = nil, false
 	s.mu.Unlock()
 	if p == nil {
 		return
@@ -117,15 +143,22 @@ func (s *Server) Kill() {
 }
 
 // Pause stops the server with SIGSTOP: connections stay open, nothing answers.
-func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }
+func (s *Server) Pause() {
+	s.t.Helper()
+	s.signal(syscall.SIGSTOP, true)
+}
 
 // Resume lets a paused server go on.
-func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
+func (s *Server) Resume() {
+	s.t.Helper()
+	s.signal(syscall.SIGCONT, false)
+}
 
-func (s *Server) signal(sig syscall.Signal) {
+func (s *Server) signal(sig syscall.Signal, pauses bool) {
 	s.t.Helper()
 	s.mu.Lock()
 	p := s.mu.proc
+	s.mu.paused = pauses
 	s.mu.Unlock()
 	if p == nil {
 		s.t.Fatalf("redistest: %v: the server is not running", sig)
@@ -136,8 +169,8 @@ func (s *Server) signal(sig syscall.Signal) {
 }
 
 // Restart kills the server if it runs and starts it again with the same port,
-// folder and arguments, and waits until it answers. What survives is what the
-// arguments let survive.
+// folder and arguments, as the replica that it was, and waits until it answers. What
+// survives is what the arguments let survive.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Boot()
@@ -156,15 +189,7 @@ func (s *Server) Boot() {
 }
 
 func (s *Server) launch() error {
-	args := append([]string{
-		"--port", strconv.Itoa(s.port),
-		"--bind", "127.0.0.1",
-		"--dir", s.dir,
-		"--save", "",
-		"--appendonly", "no",
-		"--daemonize", "no",
-	}, s.args...)
-	p := &process{cmd: exec.Command(s.bin, args...), output: new(bytes.Buffer), gone: make(chan struct{})}
+	p := &process{cmd: exec.Command(s.bin, s.commandLine()...), output: new(bytes.Buffer), gone: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
 	p.cmd.SysProcAttr = dieWithParent()
 	if err := p.cmd.Start(); err != nil {
@@ -178,4 +203,28 @@ func (s *Server) launch() error {
 	s.mu.proc = p
 	s.mu.Unlock()
 	return nil
+}
+
+func (s *Server) commandLine() []string {
+	if s.kind == sentinel {
+		return []string{filepath.Join(s.dir, sentinelConfig), "--sentinel"}
+	}
+	args := append([]string{
+		"--port", strconv.Itoa(s.port),
+		"--bind", "127.0.0.1",
+		"--dir", s.dir,
+		"--save", "",
+		"--appendonly", "no",
+		"--daemonize", "no",
+		"--repl-diskless-sync-delay", "0", // a replica need not wait for more of them
+	}, s.args...)
+	if s.kind == node {
+		args = append(args, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(s.bus))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.of != nil {
+		args = append(args, "--replicaof", "127.0.0.1", strconv.Itoa(s.mu.of.port))
+	}
+	return args
 }

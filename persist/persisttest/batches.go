@@ -113,7 +113,7 @@ var batches = []conformance{
 		}
 	}},
 	{"more than a chunk is reaped in one call, and not more than the limit", func(t *testing.T, b *bed) {
-		ids := names("x", many)
+		ids := b.near(names("x", many)...)
 		b.schedule(t, past, ids...)
 		b.claim(t, token, time.Millisecond, ids...)
 		b.pass(t, 2)

@@ -63,28 +63,31 @@ var clocks = []conformance{
 		require.Equal(t, persist.StatusRunning, b.lookup(t, "x")[0].Status)
 	}},
 	{"the oldest leases are reaped first, and not more than the limit", func(t *testing.T, b *bed) {
-		b.schedule(t, past, "a", "b", "c", "d", "e")
+		ids := b.near("a", "b", "c", "d", "e")
+		a, bb, c, d, e := ids[0], ids[1], ids[2], ids[3], ids[4]
+		b.schedule(t, past, ids...)
 		for _, l := range []struct {
 			lease time.Duration
 			ids   []string
-		}{{1, []string{"d"}}, {5, []string{"c", "b"}}, {10, []string{"a"}}} {
+		}{{1, []string{d}}, {5, []string{c, bb}}, {10, []string{a}}} {
 			b.claim(t, token, l.lease*time.Millisecond, l.ids...)
 		}
-		b.take(t, token, "e")
+		b.take(t, token, e)
 		b.pass(t, 11)
 		reaped := func() (ids []string) { return dueIDs(b.reap(t, 2)) }
-		require.Equal(t, []string{"d", "b"}, reaped())
-		require.Equal(t, []string{"c", "a"}, reaped())
+		require.Equal(t, []string{d, bb}, reaped())
+		require.Equal(t, []string{c, a}, reaped())
 		require.Empty(t, reaped())
 	}},
 	{"what is gone counts towards the limit of a reap, and is not returned", func(t *testing.T, b *bed) {
-		b.schedule(t, past, "a", "b", "c")
-		b.claim(t, token, time.Millisecond, "a", "b", "c")
-		b.cancel(t, "a", "b")
+		ids := b.near("a", "b", "c")
+		b.schedule(t, past, ids...)
+		b.claim(t, token, time.Millisecond, ids...)
+		b.cancel(t, ids[:2]...)
 		b.pass(t, 2)
 		require.Empty(t, b.reap(t, 2))
 		require.Equal(t, persist.Depth{Running: 1}, b.depth(t))
-		require.Equal(t, []string{"c"}, dueIDs(b.reap(t, 2)))
+		require.Equal(t, ids[2:], dueIDs(b.reap(t, 2)))
 	}},
 	{"what is reaped is due now, and can be claimed at once", func(t *testing.T, b *bed) {
 		b.startOver(t, "x")

@@ -39,6 +39,11 @@ type Bed struct {
 	// Owner returns one more handle of the same tasks, as another process has it.
 	// nil: Store is used by all.
 	Owner func(t *testing.T) persist.Store
+
+	// Shard tells which part of the store has an id. What is promised of a chunk, of a limit
+	// and of one reading of the clock holds for each part then, so tests of that take ids of
+	// one. nil: there are no parts.
+	Shard func(id string) int
 }
 
 // Run runs the suite. fresh is called for each test, from the test's goroutine; tests
@@ -87,6 +92,24 @@ func newBed(t *testing.T, fresh func(t *testing.T) Bed) *bed {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return &bed{Store: b.Store, Bed: b, ctx: ctx}
+}
+
+// near makes ids that are in one part of the store: each begins with one of those given,
+// cut if it is as long as can be.
+func (b *bed) near(ids ...string) []string {
+	if b.Shard == nil {
+		return ids
+	}
+	list := make([]string, len(ids))
+	for i, id := range ids {
+		id = id[:min(len(id), persist.MaxIDLen-8)]
+		for n := 0; list[i] == ""; n++ {
+			if one := fmt.Sprintf("%s %d", id, n); b.Shard(one) == 0 {
+				list[i] = one
+			}
+		}
+	}
+	return list
 }
 
 // size is how large a test is.

@@ -111,7 +111,7 @@ var racing = []conformance{
 		}
 	}},
 	{"others see all of a chunk or nothing", func(t *testing.T, b *bed) {
-		all := names("x", persist.MaxBatch)
+		all := b.near(names("x", persist.MaxBatch)...)
 		b.schedule(t, past, all...)
 		b.owners(t, 3, func(n int, store persist.Store) error {
 			for i := range b.size(20, 3) {
@@ -145,7 +145,7 @@ var racing = []conformance{
 		b.owners(t, 8, func(n int, store persist.Store) error {
 			w := &walker{
 				bed: &bed{Store: store, ctx: b.ctx}, rnd: rand.New(rand.NewPCG(seed, uint64(n))),
-				model: model{}, tokens: []string{"none"}, nowMS: nowMS,
+				model: model{}, ids: oddIDs, tokens: []string{"none"}, nowMS: nowMS,
 			}
 			for range b.size(60, 15) {
 				if _, err := w.operation().store(); err != nil {

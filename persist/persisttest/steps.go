@@ -45,7 +45,7 @@ func (w *walker) operation() randomOp {
 func (w *walker) batch() []string {
 	list := make([]string, 1+w.rnd.IntN(6))
 	for i := range list {
-		list[i] = oddIDs[w.rnd.IntN(len(oddIDs))]
+		list[i] = w.ids[w.rnd.IntN(len(w.ids))]
 	}
 	return list
 }

@@ -46,12 +46,13 @@ type walker struct {
 	*bed
 	rnd    *rand.Rand
 	model  model
+	ids    []string
 	tokens []string
 	nowMS  int64 // the store's clock before the step
 }
 
 func walk(t *testing.T, b *bed, seed uint64, steps int) {
-	w := &walker{bed: b, rnd: rand.New(rand.NewPCG(seed, 0)), model: model{}, tokens: []string{"none"}}
+	w := &walker{bed: b, rnd: rand.New(rand.NewPCG(seed, 0)), model: model{}, ids: b.near(oddIDs...), tokens: []string{"none"}}
 	for n := range steps {
 		w.pass(t, w.rnd.Int64N(3)*w.rnd.Int64N(3))
 		w.nowMS = w.bed.nowMS(t)
@@ -60,7 +61,7 @@ func walk(t *testing.T, b *bed, seed uint64, steps int) {
 			w.comparePages(t)
 		}
 	}
-	w.requireOnePlace(t, oddIDs...)
+	w.requireOnePlace(t, w.ids...)
 	w.drain(t)
 }
 
@@ -71,7 +72,7 @@ func (w *walker) step(t *testing.T, n int) {
 	o := w.operation()
 	got, err := o.store()
 	require.NoError(t, err, "step %d: %s", n, o.name)
-	records := w.lookup(t, oddIDs...)
+	records := w.lookup(t, w.ids...)
 	after := w.bed.nowMS(t)
 	for nowMS := w.nowMS; ; nowMS++ {
 		m := w.model.clone()
@@ -130,15 +131,15 @@ func (w *walker) comparePages(t *testing.T) {
 
 // drain ends everything: from every state there is a way out.
 func (w *walker) drain(t *testing.T) {
-	w.cancel(t, oddIDs...)
-	for _, id := range oddIDs {
+	w.cancel(t, w.ids...)
+	for _, id := range w.ids {
 		if e := w.model[id]; e.Status == persist.StatusRunning {
 			require.Equal(t, persist.Settled, w.ack(t, e.token, id)[0].State)
 		}
 	}
-	w.discard(t, oddIDs...)
+	w.discard(t, w.ids...)
 	w.requireEmpty(t)
-	for _, r := range w.lookup(t, oddIDs...) {
+	for _, r := range w.lookup(t, w.ids...) {
 		require.Equal(t, persist.Record{ID: r.ID}, r)
 	}
 }
