@@ -34,13 +34,16 @@ func setupReplicated(t testing.TB) replicated {
 			break
 		}
 	}
-	r.Redis = waiting(t, b.client)
+	r.Redis = waiting(t, b.client, 10*time.Second)
 	return r
 }
 
-func waiting(t testing.TB, client redis.UniversalClient) *persist.Redis {
+// inVain is how long a store waits for a replica that is not there.
+const inVain = 50 * time.Millisecond
+
+func waiting(t testing.TB, client redis.UniversalClient, timeout time.Duration) *persist.Redis {
 	t.Helper()
-	s, err := persist.New(client, persist.Options{WaitReplicas: 1, WaitTimeout: 100 * time.Millisecond})
+	s, err := persist.New(client, persist.Options{WaitReplicas: 1, WaitTimeout: timeout})
 	require.NoError(t, err)
 	return s
 }
@@ -75,6 +78,7 @@ func TestAWriteThatNoReplicaHasIsStoredAndSaysSo(t *testing.T) { // case 59
 	b := setupReplicated(t)
 	b.scheduled(t, past, "x", "y")
 	b.replica.Pause()
+	b.Redis = waiting(t, b.client, inVain)
 
 	requireNotReplicated(t, b.Schedule(bounded(t), []persist.Due{{ID: "x", DueMS: 5}}))
 	require.Equal(t, map[string]string{"x": "5", "y": fmt.Sprint(past)}, b.stored(t).Due)
@@ -101,9 +105,10 @@ func TestARepeatedWriteWaitsForTheReplicaToo(t *testing.T) {
 	t.Parallel()
 	r := setupReplicated(t)
 	b, p := behindProxy(t, r.bed)
-	b.Redis = waiting(t, p.client(t))
+	b.Redis = waiting(t, p.client(t), 10*time.Second)
 	b.scheduled(t, past, "x")
 	r.replica.Pause()
+	b.Redis = waiting(t, p.client(t), inVain)
 	p.faults(lostAnswer)
 	requireNotReplicated(t, b.Schedule(bounded(t), []persist.Due{{ID: "x", DueMS: 5}}))
 	require.Equal(t, map[string]string{"x": "5"}, b.stored(t).Due)

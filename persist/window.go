@@ -142,6 +142,7 @@ func (s *shard) readScoresOnce(ctx context.Context, least string, untilMS int64,
 	_, err := pipe.Exec(ctx)
 	a.received = time.Now()
 	if a.err = cmp.Or(clock.Err(), scores.Err(), err); a.err != nil {
+		s.follow(ctx, a.err)
 		return a
 	}
 	found := make([]Due, len(scores.Val()))
