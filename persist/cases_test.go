@@ -2,29 +2,19 @@ package persist_test
 
 import (
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/orderwheel/orderwheel/internal/faultproxy"
 	"github.com/orderwheel/orderwheel/persist"
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 )
 
-// Cases of cases.md that have no better place. Where the others of its sections
-// "Persistence, recovery, claims" and "Lua, ZSet, Redis, go-redis" stand:
-//
-//   - here in other files: 35, 58, 78, 94, 135 (faults_test.go); 83, 84, 88, 89, 90,
-//     82 (outage_test.go, dead_faults_test.go); 42, 70 (window_test.go); 55 (heal_test.go);
-//     53 (dead_heal_test.go); 71, 139 (digits_test.go, dead_digits_test.go); 73, 74 (check_test.go);
-//     79, 80 (lookup_test.go); 123, of the next section (dead_test.go)
-//   - with the engine, since they are about its loops, its restart or its lateness: 32, 34, 36,
-//     37, 40, 46 (per id, there is nothing here that repeats a batch), 47, 48, 50, 61, 63, 64, 69
-//   - with the epoch and the reconciler: 52
-//   - with WaitReplicas: 59, 60, 140
-//   - on real Clusters, replicas and Sentinels: 76, 138 (cluster_test.go); 84, 85 (failover_test.go)
-//   - with the soak: 92, 93
-//   - nothing to do, there are no payloads: 45, 56
+// Cases of cases.md that have no better place. caselist_test.go says where the others are.
 
 // Case 39.
 func TestFiveInstancesClaimEachTaskOnce(t *testing.T) {
@@ -207,15 +197,145 @@ func TestACancelledIDCanBeScheduledAgain(t *testing.T) {
 	})
 }
 
-// Case 61-like: the time a task is due does not depend on whether somebody was there.
+// Cases 48 and 61: when a task is due depends neither on whether somebody was there, nor on how long a
+// restart took.
 func TestWhatFellDueWhileNobodyWasThereIsDue(t *testing.T) {
 	t.Parallel()
 	b := setupReal(t, "--appendonly", "yes", "--appendfsync", "always")
 	soon := b.nowMS(t) + 20
 	b.scheduled(t, soon, "x")
+	b.scheduled(t, future, "later")
+	b.scheduled(t, past, "retried")
+	b.claimed(t, "tok", time.Hour, "retried")
+	_, err := b.Retry(t.Context(), []persist.Retry{{Lease: persist.Lease{ID: "retried", Token: "tok"}, DueMS: soon}})
+	require.NoError(t, err)
+	before := b.stored(t)
 	b.server.Restart()
+	require.Equal(t, before, b.stored(t), "no due time has moved")
 	b.waitFor(t, soon)
 	require.EqualValues(t, soon, b.claimed(t, "tok", time.Hour, "x")[0].FirstDueMS)
+}
+
+// Case 46: of a batch in which one fails, that one is repeated and no other.
+func TestOneFailedOfAHundredIsRetriedAlone(t *testing.T) {
+	onBoth(t, func(t *testing.T, b bed) {
+		all := ids("x", 100)
+		b.scheduled(t, past, all...)
+		b.claimed(t, "tok", time.Hour, all...)
+		done := make([]persist.Lease, len(all))
+		for i, id := range all {
+			done[i] = persist.Lease{ID: id, Token: "tok"}
+		}
+		done[37].Token = "stale" // likewise one that is refused
+		settlements, err := b.Ack(t.Context(), done)
+		require.NoError(t, err)
+		for i, s := range settlements {
+			want := persist.Settlement{ID: all[i], State: persist.Settled}
+			if i == 37 {
+				want.State = persist.Refused
+			}
+			require.Equal(t, want, s)
+		}
+		_, err = b.Retry(t.Context(), []persist.Retry{{Lease: persist.Lease{ID: all[37], Token: "tok"}, DueMS: past}})
+		require.NoError(t, err)
+		got, err := b.Claim(t.Context(), "tok2", all, time.Hour, 0)
+		require.NoError(t, err)
+		for i, c := range got.Claims {
+			want := persist.Claim{ID: all[i], State: persist.Gone}
+			if i == 37 {
+				want = persist.Claim{ID: all[i], State: persist.Claimed, Attempt: 2, FirstDueMS: past}
+			}
+			require.Equal(t, want, c)
+		}
+	})
+}
+
+// Case 47: nothing of ours has a TTL, or is given up for being old.
+func TestAnOutageOfEightDaysDropsNothing(t *testing.T) {
+	t.Parallel()
+	b := setupMini(t)
+	now := time.UnixMilli(2_000_000_000_000)
+	b.mini.SetTime(now)
+	b.scheduled(t, now.UnixMilli(), "due", "retried", "runs", "dead")
+	b.claimed(t, "tok", time.Minute, "retried", "runs", "dead")
+	lease := func(id string) persist.Lease { return persist.Lease{ID: id, Token: "tok"} }
+	_, err := b.Retry(t.Context(), []persist.Retry{{Lease: lease("retried"), DueMS: now.UnixMilli()}})
+	require.NoError(t, err)
+	_, err = b.Bury(t.Context(), []persist.Burial{{Lease: lease("dead"), Reason: "broken"}})
+	require.NoError(t, err)
+	before := b.stored(t)
+
+	b.mini.FastForward(8 * 24 * time.Hour) // of all that has a TTL
+	now = now.Add(8 * 24 * time.Hour)
+	b.mini.SetTime(now)
+	b.Redis = newStore(t, b.client)
+	_, err = b.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, before, b.stored(t))
+	reaped, err := b.Reap(t.Context(), 10)
+	require.NoError(t, err)
+	require.Equal(t, []persist.Due{{ID: "runs", DueMS: now.UnixMilli()}}, reaped)
+	page, err := b.Window(t.Context(), persist.Cursor{}, now.UnixMilli(), 10)
+	require.NoError(t, err)
+	require.Len(t, page.Due, 3)
+	b.claimed(t, "tok2", time.Hour, "due", "retried", "runs")
+	require.Equal(t, "broken", b.allDead(t)[0].Reason)
+}
+
+// Case 93, of a store: neither a connection nor a session is left. (Nor a goroutine: see TestMain.)
+func TestAHundredStoresLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	b := setupReal(t)
+	for i := range 100 {
+		c := redis.NewClient(&redis.Options{Addr: b.server.Addr(), ContextTimeoutEnabled: true})
+		store := newStore(t, c)
+		_, err := store.Check(bounded(t))
+		require.NoError(t, err)
+		require.NoError(t, store.Schedule(bounded(t), []persist.Due{{ID: fmt.Sprint(i), DueMS: past}}))
+		_, err = store.Claim(bounded(t), "tok", []string{fmt.Sprint(i)}, time.Hour, 0)
+		require.NoError(t, err)
+		_, err = store.Ack(bounded(t), []persist.Lease{{ID: fmt.Sprint(i), Token: "tok"}})
+		require.NoError(t, err)
+		require.NoError(t, store.Close(bounded(t)))
+		require.NoError(t, c.Close())
+	}
+	require.Equal(t, []string{keyShards}, b.client.Keys(t.Context(), "*").Val())
+	for ctx := bounded(t); !strings.Contains(b.client.Info(ctx, "clients").Val(), "connected_clients:1\r\n"); {
+		require.NoError(t, ctx.Err(), "the server still has their connections")
+	}
+}
+
+// Case 85: a Sentinel that is there and does not answer costs one DialTimeout, and keeps nobody from
+// the others.
+func TestADeadSentinelDoesNotEatTheDeadline(t *testing.T) {
+	t.Parallel()
+	b := setupMini(t)
+	dead := faultproxy.Start(t, b.client.Options().Addr)
+	dead.SetWelcome(func(int) faultproxy.Welcome { return faultproxy.HangAtOnce })
+	host, port, err := net.SplitHostPort(b.client.Options().Addr)
+	require.NoError(t, err)
+	sentinel := faultproxy.Start(t, b.client.Options().Addr) // speaks for one, as far as a client asks
+	sentinel.SetRule(func(c faultproxy.Command) faultproxy.Action {
+		switch {
+		case c.Name() == "subscribe":
+			return faultproxy.Do(faultproxy.Hang) // no news
+		case c.Name() != "sentinel":
+			return faultproxy.Action{}
+		case strings.EqualFold(c.Words[1], "get-master-addr-by-name"):
+			return faultproxy.Answer(fmt.Sprintf("*2\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n", len(host), host, len(port), port))
+		}
+		return faultproxy.Answer("*0\r\n") // knows no other
+	})
+	for _, addrs := range [][]string{{dead.Addr(), sentinel.Addr()}, {sentinel.Addr(), dead.Addr()}} {
+		c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "shop", SentinelAddrs: addrs, ContextTimeoutEnabled: true, DialTimeout: 100 * time.Millisecond})
+		t.Cleanup(func() { _ = c.Close() })
+		store := newStore(t, c)
+		_, err := store.Check(bounded(t))
+		require.NoError(t, err)
+		require.NoError(t, store.Schedule(bounded(t), []persist.Due{{ID: "x", DueMS: past}}))
+		require.Equal(t, persist.Cancelled, cancelX(t, b))
+	}
+	require.Positive(t, dead.Counts().Conns, "it was asked")
 }
 
 // Case 107: never early, not by one millisecond.

@@ -16,7 +16,8 @@ func (b bed) requireEpoch(t *testing.T, lost bool, about string) {
 	require.Equal(t, lost, got, about)
 }
 
-func TestEpochTellsOnceWhatWasLost(t *testing.T) { // case 52
+// Case 52.
+func TestEpochTellsOnceWhatWasLost(t *testing.T) {
 	onBoth(t, func(t *testing.T, b bed) {
 		b.requireEpoch(t, false, "at first")
 		b.requireEpoch(t, false, "nothing happened")

@@ -198,8 +198,14 @@ func (e *events) Handle(_ context.Context, r slog.Record) error {
 // watch returns a store on client whose outages call onAway, once each.
 func watch(t testing.TB, client redis.UniversalClient, onAway func()) (*persist.Redis, *events) {
 	t.Helper()
+	return watchIn(t, "", client, onAway)
+}
+
+// watchIn is watch in a namespace.
+func watchIn(t testing.TB, namespace string, client redis.UniversalClient, onAway func()) (*persist.Redis, *events) {
+	t.Helper()
 	e := &events{Handler: slog.DiscardHandler, onAway: onAway}
-	s, err := persist.New(client, persist.Options{Logger: slog.New(enabled{e})})
+	s, err := persist.New(client, persist.Options{Namespace: namespace, Logger: slog.New(enabled{e})})
 	require.NoError(t, err)
 	return s, e
 }

@@ -57,7 +57,8 @@ func requireNotReplicated(t *testing.T, err error) {
 	require.Empty(t, persist.Missing(err, 1))
 }
 
-func TestWhatUsersWroteIsOnTheReplica(t *testing.T) { // cases 59, 60, 140
+// Cases 59, 60 and 140.
+func TestWhatUsersWroteIsOnTheReplica(t *testing.T) {
 	t.Parallel()
 	b := setupReplicated(t)
 	list := ids("order", 100)
@@ -73,7 +74,8 @@ func TestWhatUsersWroteIsOnTheReplica(t *testing.T) { // cases 59, 60, 140
 	b.claimed(t, "token", time.Hour, list...)
 }
 
-func TestAWriteThatNoReplicaHasIsStoredAndSaysSo(t *testing.T) { // case 59
+// Case 59.
+func TestAWriteThatNoReplicaHasIsStoredAndSaysSo(t *testing.T) {
 	t.Parallel()
 	b := setupReplicated(t)
 	b.scheduled(t, past, "x", "y")

@@ -103,11 +103,10 @@ func (s *shard) windowByRank(ctx context.Context, after Cursor, untilMS int64, n
 func (s *shard) readScores(ctx context.Context, least string, untilMS int64, n int) (Sample, []Due, error) {
 	a, err := s.repeat(ctx, windowScript.name, false, func() answer {
 		return s.try(ctx, func() answer {
-			a := s.readScoresOnce(ctx, least, untilMS, n)
+			read := []any{"zrange", s.keys.due, least, untilMS, "byscore", "limit", 0, n, "withscores"}
+			a := s.readScoresOnce(ctx, s.call("evalsha", nowScript.sha, nil), read)
 			if isNoScript(a.err) {
-				if a = s.eval(ctx, nowScript, nil); a.err == nil {
-					a = s.readScoresOnce(ctx, least, untilMS, n)
-				}
+				a = s.readScoresOnce(ctx, s.call("eval", nowScript.src, nil), read)
 			}
 			return a
 		})
@@ -132,9 +131,8 @@ func (onceScores) NoRetry() bool { return true }
 
 // readScoresOnce makes one round trip. The value is what was found; beside it is the
 // reply of the clock.
-func (s *shard) readScoresOnce(ctx context.Context, least string, untilMS int64, n int) answer {
-	clock := once{redis.NewCmd(ctx, s.call("evalsha", nowScript.sha, nil)...)}
-	scores := onceScores{redis.NewZSliceCmd(ctx, "zrange", s.keys.due, least, untilMS, "byscore", "limit", 0, n, "withscores")}
+func (s *shard) readScoresOnce(ctx context.Context, now, read []any) answer {
+	clock, scores := once{redis.NewCmd(ctx, now...)}, onceScores{redis.NewZSliceCmd(ctx, read...)}
 	pipe := s.client.Pipeline()
 	_ = pipe.Process(ctx, clock)
 	_ = pipe.Process(ctx, scores)

@@ -3,6 +3,7 @@ package persisttest
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,35 +24,69 @@ var byBytes = []string{
 // unharmed.
 var odd = []conformance{
 	{"ids of any bytes pass through every operation", func(t *testing.T, b *bed) {
-		ids := append([]string{strings.Repeat("x", persist.MaxIDLen), strings.Repeat("\x00", persist.MaxIDLen)}, byBytes...)
-		ids = append(ids, oddIDs[2:]...)
-		ids = unique(ids)
+		ids := anyBytes()
 		b.schedule(t, past, ids...)
+		require.Equal(t, ids, dueIDs(b.readDue(t, 100, nil)), "in the order of their bytes")
 		b.requireOnePlace(t, ids...)
 		b.take(t, token, ids...)
-		require.NotContains(t, b.renew(t, token, 2*time.Hour, ids...), false)
-		for _, l := range leases(token, ids...) {
-			require.Equal(t, persist.Scheduled, b.retry(t, persist.Retry{Lease: l, DueMS: 2000, Abandoned: true}).State)
+		b.schedule(t, future, ids...)
+		for _, o := range b.cancel(t, ids...) { // the successor
+			require.Equal(t, persist.Running, o)
 		}
+		b.schedule(t, past, ids...)
+		require.NotContains(t, b.renew(t, token, 2*time.Hour, ids...), false)
+		requireEach(t, ids, b.ack(t, token, ids...), persist.Settlement{State: persist.Scheduled, DueMS: past})
+		b.take(t, token, ids...)
+		var retries []persist.Retry
+		for _, l := range leases(token, ids...) {
+			retries = append(retries, persist.Retry{Lease: l, DueMS: 2000, Abandoned: true})
+		}
+		settlements, err := b.Retry(b.ctx, retries)
+		require.NoError(t, err)
+		requireEach(t, ids, settlements, persist.Settlement{State: persist.Scheduled, DueMS: 2000})
 		claims := b.claim(t, "tok2", time.Millisecond, ids...).Claims
 		for i, id := range ids {
 			require.Equal(t, persist.Claim{ID: id, State: persist.Claimed, Attempt: 2, FirstDueMS: past}, claims[i])
 		}
-		b.pass(t, 2)
-		require.Len(t, b.reap(t, 1000), len(ids))
-		b.take(t, "tok3", ids...)
-		b.bury(t, "tok3", "why", ids...)
 		b.requireOnePlace(t, ids...)
-		require.EqualValues(t, len(ids), b.depth(t).Dead)
+		b.pass(t, 2)
+		b.requireOrder(t, ids, dueIDs(b.reap(t, 1000)), "one lease, so in the order of their bytes")
+		b.take(t, "tok3", ids...)
+		requireEach(t, ids, b.bury(t, "tok3", "why", ids...), persist.Settlement{State: persist.Settled})
+		require.Equal(t, ids, deadIDs(b.readDead(t, 100, nil)))
+		b.requireOnePlace(t, ids...)
 		for _, s := range b.requeue(t, ids...) {
 			require.Equal(t, persist.Scheduled, s.State)
 		}
-		b.take(t, "tok4", ids[0])
-		require.Equal(t, persist.Settled, b.ack(t, "tok4", ids[0])[0].State)
-		require.NotContains(t, b.cancel(t, ids[1:]...), persist.NotFound)
+		b.take(t, "tok4", ids...)
+		requireEach(t, ids, b.ack(t, "tok4", ids...), persist.Settlement{State: persist.Settled})
+		b.requireEmpty(t)
+		b.schedule(t, past, ids...)
+		for _, o := range b.cancel(t, ids...) {
+			require.Equal(t, persist.Cancelled, o)
+		}
 		b.kill(t, ids...)
 		require.NotContains(t, b.discard(t, ids...), false)
 		b.requireEmpty(t)
+	}},
+	{"each byte alone is an id of its own", func(t *testing.T, b *bed) {
+		var ids []string
+		for value := range 256 {
+			ids = append(ids, string([]byte{byte(value)}))
+		}
+		require.NoError(t, b.Schedule(b.ctx, eachDue(ids)))
+		for i, r := range b.lookup(t, ids...) {
+			require.Equal(t, persist.Record{ID: ids[i], Status: persist.StatusDue, DueMS: int64(i)}, r)
+		}
+		for i, c := range b.take(t, token, ids...) {
+			require.Equal(t, int64(i), c.FirstDueMS)
+		}
+		b.bury(t, token, "why", ids...)
+		for i, r := range b.lookup(t, ids...) {
+			require.Equal(t, persist.StatusDead, r.Status)
+			require.Equal(t, int64(i), r.FirstDueMS)
+		}
+		b.requireOrder(t, ids, deadIDs(b.readDead(t, 100, nil)), "one burial, so in the order of their bytes")
 	}},
 	{"a reason keeps its bytes", func(t *testing.T, b *bed) {
 		for _, reason := range []string{"", " ", "-", "3 1000 why", "nul\x00nul", "line\nbreak", "\xff\xfe", strings.Repeat("r", persist.MaxReasonLen)} {
@@ -120,15 +155,41 @@ var odd = []conformance{
 	}},
 }
 
-func unique(list []string) (kept []string) {
-	seen := map[string]bool{}
-	for _, s := range list {
-		if !seen[s] {
-			kept = append(kept, s)
-		}
-		seen[s] = true
+// anyBytes are ids of all kinds, in their order: each byte alone, all bytes in one, the
+// shortest and the longest, and what a script or a record could take for its own.
+func anyBytes() []string {
+	var up, down []byte
+	ids := append(slices.Clone(byBytes), oddIDs...)
+	for value := range 256 {
+		ids = append(ids, string([]byte{byte(value)}))
+		up = append(up, byte(value))
+		down = append([]byte{byte(value)}, down...)
 	}
-	return kept
+	ids = append(ids, string(up), string(down))
+	for _, s := range []string{"x", "\x00", "\xff", "}", " "} {
+		ids = append(ids, strings.Repeat(s, persist.MaxIDLen), strings.Repeat(s, persist.MaxIDLen-1))
+	}
+	ids = append(ids, "?", "ua", "1 ", "0x10", "1e309", "nan", "-inf", "+inf", "(1", "[a", "%d", "\\0", "\"", "*", "nil", "false", "{}", "}{", "{orderwheel:0}:due")
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// eachDue has the n-th due at n.
+func eachDue(ids []string) (list []persist.Due) {
+	for i, id := range ids {
+		list = append(list, persist.Due{ID: id, DueMS: int64(i)})
+	}
+	return list
+}
+
+// requireEach wants the same answer for each id.
+func requireEach(t *testing.T, ids []string, got []persist.Settlement, want persist.Settlement) {
+	t.Helper()
+	require.Len(t, got, len(ids))
+	for i, id := range ids {
+		want.ID = id
+		require.Equal(t, want, got[i])
+	}
 }
 
 // digits are round due times, which a server may write as 4e+12, their neighbours, and
@@ -151,4 +212,15 @@ func digits(t *testing.T) (list []persist.Due, ids []string) {
 		list = append(list, persist.Due{ID: ids[i], DueMS: ms})
 	}
 	return list, ids
+}
+
+// requireOrder fails if got is not want; in any order where the ids stand in several
+// parts of a store, each with a clock of its own.
+func (b *bed) requireOrder(t *testing.T, want, got []string, about string) {
+	t.Helper()
+	if b.Shard != nil {
+		require.ElementsMatch(t, want, got)
+		return
+	}
+	require.Equal(t, want, got, about)
 }
