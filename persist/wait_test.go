@@ -34,14 +34,14 @@ func setupReplicated(t testing.TB) replicated {
 			break
 		}
 	}
-	r.Redis = waiting(t, b.client, 10*time.Second)
+	r.Redis = waitingFor(t, b.client, 10*time.Second)
 	return r
 }
 
 // inVain is how long a store waits for a replica that is not there.
 const inVain = 50 * time.Millisecond
 
-func waiting(t testing.TB, client redis.UniversalClient, timeout time.Duration) *persist.Redis {
+func waitingFor(t testing.TB, client redis.UniversalClient, timeout time.Duration) *persist.Redis {
 	t.Helper()
 	s, err := persist.New(client, persist.Options{WaitReplicas: 1, WaitTimeout: timeout})
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestAWriteThatNoReplicaHasIsStoredAndSaysSo(t *testing.T) {
 	b := setupReplicated(t)
 	b.scheduled(t, past, "x", "y")
 	b.replica.Pause()
-	b.Redis = waiting(t, b.client, inVain)
+	b.Redis = waitingFor(t, b.client, inVain)
 
 	requireNotReplicated(t, b.Schedule(bounded(t), []persist.Due{{ID: "x", DueMS: 5}}))
 	require.Equal(t, map[string]string{"x": "5", "y": fmt.Sprint(past)}, b.stored(t).Due)
@@ -107,10 +107,10 @@ func TestARepeatedWriteWaitsForTheReplicaToo(t *testing.T) {
 	t.Parallel()
 	r := setupReplicated(t)
 	b, p := behindProxy(t, r.bed)
-	b.Redis = waiting(t, p.client(t), 10*time.Second)
+	b.Redis = waitingFor(t, p.client(t), 10*time.Second)
 	b.scheduled(t, past, "x")
 	r.replica.Pause()
-	b.Redis = waiting(t, p.client(t), inVain)
+	b.Redis = waitingFor(t, p.client(t), inVain)
 	p.faults(lostAnswer)
 	requireNotReplicated(t, b.Schedule(bounded(t), []persist.Due{{ID: "x", DueMS: 5}}))
 	require.Equal(t, map[string]string{"x": "5"}, b.stored(t).Due)
