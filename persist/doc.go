@@ -222,6 +222,22 @@
 // lost is known to the order database alone, so after such a loss schedule
 // every unpaid order again.
 //
+// # How it was checked
+//
+// exhaustive_test.go has a model of the scripts for one id, guard by guard, and goes
+// through every interleaving of two instances with two lanes each, within small bounds: two or
+// three schedules, a cancel, one or two claims, one or two of ack, retry, bury and renew, a
+// requeue or discard, reap at any time, leases that run out, a lost answer, one or two late
+// copies, a ctx that ends, a crash, and one write by hand; not the most of each at once. The
+// promises are checked at each step (exhaustive_story_test.go states them), and each guard is shown to
+// be needed, alone or with those that do the same once more. Each different step on the task is
+// replayed on Memory, miniredis and Redis. A copy of a dead writer arrives at any time there: its
+// call counts as open until it was executed, so that a cancel answered meanwhile may be undone by it.
+//
+// Not in it: several ids or writes in one flush, more than MaxBatch, a Redis that refuses
+// writes or loses them, a fence that gives up after its second, a session forgotten after a
+// day while a copy was still on its way.
+//
 // # Inside
 //
 // Each operation is one script in lua/: common.lua, state.lua and transitions.lua in

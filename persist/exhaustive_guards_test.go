@@ -163,7 +163,7 @@ var cures = [guardCount]cure{
 	requeueOnlyOfDead:  {words: "requeue only of what is dead", play: "table"},
 	discardOnlyOfDead:  {words: "discard only of what is dead", play: "table"},
 
-	reapTakesBack:     {words: "reap takes back what is over", play: "table"},
+	reapTakesBack:     {words: "reap takes back what is over", play: "short table"},
 	reapOnlyOfRunning: {words: "reap only of what runs", play: "table"},
 	reapOnlyWhenOver:  {words: "reap only when the lease is over", play: "table"},
 	reapDropsToken: {words: "reap drops the token", play: "short table",

@@ -35,7 +35,7 @@ func plays() []*play {
 		// What an operator does by hand.
 		{
 			name: "hand", after: []int8{0}, most: []int8{0, 1}, ends: all, noToken: true,
-			left: [budgets]int8{schedules: 1, cancels: 1, claims: 2, settlements: 2, ticks: 2, hands: 1},
+			left: [budgets]int8{schedules: 1, cancels: 1, claims: 2, settlements: 1, ticks: 2, hands: 1},
 		},
 		// A lost answer, a late copy, a caller that gives up, and a crash; one run.
 		{
@@ -44,7 +44,7 @@ func plays() []*play {
 		},
 		// Two late copies; one run.
 		{
-			name: "late", after: []int8{0}, most: []int8{0}, ends: some,
+			name: "late", after: []int8{0}, most: []int8{0}, ends: []op{{kind: ack}, {kind: retry}},
 			left: [budgets]int8{schedules: 2, cancels: 1, claims: 1, settlements: 1, delays: 2, giveUps: 1, ticks: 2},
 		},
 		// A late copy (which is a lost answer when it arrives at once), a caller that gives up, and
