@@ -18,6 +18,9 @@ const workers = 256
 // BenchmarkWheelFire measures how late ids are in the hands of a worker of an
 // ants pool, at a steady rate, all armed before. Beside it a canary, which only
 // sleeps a millisecond again and again, shows what the machine itself adds.
+//
+// Alone on a machine, any engine comes near the canary. beside=processes has as many
+// other processes compute all the time as there are processors.
 func BenchmarkWheelFire(b *testing.B) {
 	rate, seconds := 100_000, 10
 	if testing.Short() {
@@ -25,6 +28,12 @@ func BenchmarkWheelFire(b *testing.B) {
 	}
 	for _, e := range engines {
 		b.Run(fmt.Sprintf("engine=%s/rate=%d", e.name, rate), func(b *testing.B) {
+			for b.Loop() {
+				fireAtRate(b, e.new, rate, seconds)
+			}
+		})
+		b.Run(fmt.Sprintf("engine=%s/rate=%d/beside=processes", e.name, rate), func(b *testing.B) {
+			neighbours(b)
 			for b.Loop() {
 				fireAtRate(b, e.new, rate, seconds)
 			}

@@ -118,6 +118,10 @@
 // Missing in a PartialError, and the others have their answers. Window and Dead read the
 // shards in one order. Reap takes from each. Each shard is judged by the clock of its server.
 //
+// While a Cluster moves a slot, its shard is away until the move is done: scripts name keys that
+// do not exist, and Redis answers TRYAGAIN to these. When a master dies, its shards are away
+// until its replica has taken over.
+//
 // The number of shards cannot change while there are tasks. It is stored, and Check
 // refuses another.
 //
@@ -210,7 +214,8 @@
 //		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 //	})
 //
-// MaxRetries does not matter here: our commands are sent once, and repeated by this
+// A client of Sentinels asks all of them at once and waits for all: one that hangs costs a
+// DialTimeout. MaxRetries does not matter here: our commands are sent once, and repeated by this
 // package. Check warns of what it can see to be wrong.
 //
 // # What it leaves to others

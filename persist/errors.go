@@ -79,6 +79,7 @@ var replyClasses = map[string]class{
 	"CLUSTERDOWN": retryable,
 	"TRYAGAIN":    retryable, // a slot is moving
 	"BUSY":        retryable, // somebody's script runs long
+	"UNBLOCKED":   retryable, // demoted while it waited
 
 	"OOM":        degraded,
 	"MISCONF":    degraded, // it cannot save
