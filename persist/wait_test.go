@@ -69,7 +69,7 @@ func TestWhatUsersWroteIsOnTheReplica(t *testing.T) {
 	for _, id := range list {
 		require.EqualValues(t, past, b.copy.ZScore(t.Context(), keyDue, id).Val(), "%s", id)
 	}
-	require.NoError(t, b.copy.SlaveOf(t.Context(), "no", "one").Err())
+	require.NoError(t, b.copy.ReplicaOf(t.Context(), "no", "one").Err())
 	b.Redis, b.client = newStore(t, b.copy), b.copy
 	b.claimed(t, "token", time.Hour, list...)
 }

@@ -166,11 +166,11 @@ func (c *Cluster) notReadyOn(s *Server) error {
 	if err := c.notKnown(known); err != nil {
 		return fmt.Errorf("%w:\n%s", err, known)
 	}
-	slots, err := s.control().ClusterSlots(ctx).Result()
+	shards, err := s.control().ClusterShards(ctx).Result()
 	if err != nil {
 		return err
 	}
-	return c.notAgreed(slots)
+	return c.notAgreed(shards)
 }
 
 // notKnown says which node is missing in CLUSTER NODES, or not sound there: its lines
@@ -198,18 +198,25 @@ func (c *Cluster) notKnown(text string) error {
 }
 
 // notAgreed says which slot is not where it should be.
-func (c *Cluster) notAgreed(ranges []redis.ClusterSlot) error {
-	var at [Slots]string // port
-	for _, r := range ranges {
-		for slot := r.Start; slot <= r.End; slot++ {
-			_, at[slot], _ = strings.Cut(r.Nodes[0].Addr, ":")
+func (c *Cluster) notAgreed(shards []redis.ClusterShard) error {
+	var at [Slots]int64 // port
+	for _, shard := range shards {
+		for _, n := range shard.Nodes {
+			if n.Role != "master" || n.Health != "online" {
+				continue
+			}
+			for _, r := range shard.Slots {
+				for slot := r.Start; slot <= r.End; slot++ {
+					at[slot] = n.Port
+				}
+			}
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for slot, s := range c.mu.owner {
-		if at[slot] != strconv.Itoa(s.port) {
-			return fmt.Errorf("slot %d is at port %q, not %d", slot, at[slot], s.port)
+		if at[slot] != int64(s.port) {
+			return fmt.Errorf("slot %d is at port %d, not %d", slot, at[slot], s.port)
 		}
 	}
 	return nil
