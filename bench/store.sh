@@ -12,7 +12,7 @@ rounds=${ROUNDS:-5}
 bin="${TMPDIR:-/tmp}/orderwheel-bench.$$"
 go test -c -o "$bin" ./bench
 trap 'rm -f "$bin"' EXIT
-ops=200000x
+ops=50000x
 [ "${1:-}" = -short ] && { ops=2000x rounds=1; }
 {
 	i=0
