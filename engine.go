@@ -25,6 +25,8 @@ const (
 	// storeCloses is how long Stop tries to remove what the store would forget by
 	// itself.
 	storeCloses = time.Second
+	// shardPatience is far longer than a shard takes that is not away.
+	shardPatience = 2 * time.Second
 	// wheelStops is how long a wheel may take to stop.
 	wheelStops = time.Second
 )
@@ -146,6 +148,7 @@ func (e *Engine) newRun(now persist.Sample) *run {
 	r.exec = executor.New(executor.Config{
 		Store:          e.store,
 		Board:          r.board,
+		Patience:       e.patience(),
 		Handler:        cfg.Handler,
 		Workers:        cfg.Workers,
 		Lease:          cfg.Lease,
@@ -158,6 +161,7 @@ func (e *Engine) newRun(now persist.Sample) *run {
 	r.rec = recovery.New(recovery.Config{
 		Store:      e.store,
 		Board:      r.board,
+		Patience:   e.patience(),
 		Clock:      r.clock,
 		SweepEvery: cfg.SweepEvery,
 		Grace:      cfg.Grace,
@@ -168,6 +172,15 @@ func (e *Engine) newRun(now persist.Sample) *run {
 		Overdue:    func(due []wheel.Due) []wheel.Due { return r.exec.Offer(due, executor.FromRecovery) },
 	})
 	return r
+}
+
+// patience is how long a call of the store waits for a shard that is away, before it
+// does with what the others have answered.
+func (e *Engine) patience() time.Duration {
+	if e.store.Shards() == 1 {
+		return 0
+	}
+	return shardPatience
 }
 
 // Stop ends the run: nothing new is claimed, running handlers are waited for,

@@ -3,9 +3,11 @@ package executor
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"time"
 
+	"github.com/orderwheel/orderwheel/internal/arming"
 	"github.com/orderwheel/orderwheel/persist"
 )
 
@@ -51,8 +53,12 @@ func (e *Executor) take() (batch []*task, stopping bool) {
 }
 
 // claim asks the store for batch until it is answered, and acts on each answer.
-// When Stop gives up waiting, the batch is let go: what was claimed comes back
-// when its lease is over.
+// When Stop gives up waiting, what has no answer is let go: what was claimed of it
+// comes back when its lease is over.
+//
+// A store of several shards may answer a part: a shard is away, or broken. What is
+// missing then must not hold up the rest, nor keep workers: it comes again in a
+// moment. If its claim was made all the same, it is busy until that lease is over.
 func (e *Executor) claim(batch []*task) {
 	ids := make([]string, len(batch))
 	for i, t := range batch {
@@ -64,22 +70,39 @@ func (e *Executor) claim(batch []*task) {
 	// knows its own claim again, so a repetition never finds its ids busy by
 	// itself.
 	token := rand.Text()
-	var claims persist.Claims
 	for {
-		var err error
-		if claims, err = e.cfg.Store.Claim(e.ctx, token, ids, e.cfg.Lease, noLimit); err == nil {
-			break
-		}
-		if e.ctx.Err() != nil {
+		ctx, cancel := e.patient(e.ctx)
+		claims, err := e.cfg.Store.Claim(ctx, token, ids, e.cfg.Lease, noLimit)
+		cancel()
+		missing := persist.Missing(err, len(batch))
+		if e.ctx.Err() != nil && len(missing) == len(batch) {
 			e.drop(batch)
 			return
 		}
-		e.cfg.Logger.Error("claim_failed", slog.Int("ids", len(ids)), slog.Any("error", err))
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) { // of that the store has told
+			e.cfg.Logger.Error("claim_failed", slog.Int("ids", len(missing)), slog.Any("error", err))
+		}
+		if len(missing) < len(batch) || e.cfg.Patience > 0 {
+			e.claimed(ticket, token, batch, claims, missing)
+			return
+		}
 		rest(e.ctx)
 	}
-	e.cfg.Observe(claims.Clock)
-	for i, c := range claims.Claims {
-		t := batch[i]
+}
+
+// claimed acts on the answers to a claim.
+func (e *Executor) claimed(ticket arming.Ticket, token string, batch []*task, claims persist.Claims, missing []int) {
+	if len(missing) < len(batch) {
+		e.cfg.Observe(claims.Clock)
+	}
+	for i, t := range batch {
+		if len(missing) > 0 && missing[0] == i {
+			missing = missing[1:]
+			e.cfg.Board.Arm(ticket, t.id, e.cfg.NowMS()+pause.Milliseconds())
+			e.drop(batch[i : i+1])
+			continue
+		}
+		c := claims.Claims[i]
 		if c.State == persist.Claimed {
 			t.token, t.attempt, t.firstMS = token, c.Attempt, c.FirstDueMS
 			t.nowMS = max(claims.NowMS, c.FirstDueMS) // its own shard's clock may be ahead of that one
@@ -124,6 +147,14 @@ func (e *Executor) submit(t *task) {
 		return
 	}
 	e.finish(t, outcome{kind: handBack})
+}
+
+// patient bounds a call of the store, where it may be answered in part.
+func (e *Executor) patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	if e.cfg.Patience == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, e.cfg.Patience)
 }
 
 func rest(ctx context.Context) {

@@ -38,10 +38,11 @@ type Store interface {
 	Retry(ctx context.Context, retries []persist.Retry) ([]persist.Settlement, error)
 }
 
-// Config is what an Executor is made of. Every field is required.
+// Config is what an Executor is made of. Every field but Patience is required.
 type Config struct {
 	Store          Store
 	Board          *arming.Board
+	Patience       time.Duration // how long a call may wait for a shard that is away; 0: there is but one
 	Handler        Handler
 	Workers        int           // handlers running at once, at least 1
 	Lease          time.Duration // how long a claim holds

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"github.com/orderwheel/orderwheel/internal/arming"
@@ -86,34 +87,50 @@ func (e *Executor) retryOf(t *task) persist.Retry {
 	return r
 }
 
-// settleAll asks until all tasks are answered; false when ctx ended first. What has
-// its answer is not asked for again.
+// settleAll asks until tasks are answered; false when ctx ended first. Where a part of
+// them is, the others join those that finished meanwhile: a shard of the store that is
+// away must not hold up the rest.
 func (e *Executor) settleAll(ctx context.Context, ticket arming.Ticket, tasks []*task, ask func(context.Context, []*task) ([]persist.Settlement, error)) bool {
 	for len(tasks) > 0 {
-		answers, err := ask(ctx, tasks)
-		var answered, unanswered []*task
+		askCtx, cancel := e.patient(ctx)
+		answers, err := ask(askCtx, tasks)
+		cancel()
 		missing := persist.Missing(err, len(tasks))
-		for i, t := range tasks {
-			if len(missing) > 0 && missing[0] == i {
-				missing = missing[1:]
-				unanswered = append(unanswered, t)
-				continue
-			}
-			e.settled(ticket, t, answers[i])
-			answered = append(answered, t)
-		}
-		e.release(answered)
-		tasks = unanswered
-		if err == nil {
-			continue
-		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil && len(missing) == len(tasks) {
 			return false
 		}
-		e.cfg.Logger.Error("settle_failed", slog.Int("ids", len(tasks)), slog.Any("error", err))
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) { // of that the store has told
+			e.cfg.Logger.Error("settle_failed", slog.Int("ids", len(missing)), slog.Any("error", err))
+		}
+		if len(missing) < len(tasks) || e.cfg.Patience > 0 {
+			e.answered(ticket, tasks, answers, missing)
+			return true
+		}
 		rest(ctx)
 	}
 	return true
+}
+
+// answered acts on the answers for tasks, and keeps those that have none for later.
+func (e *Executor) answered(ticket arming.Ticket, tasks []*task, answers []persist.Settlement, missing []int) {
+	var settled, later []*task
+	for i, t := range tasks {
+		if len(missing) > 0 && missing[0] == i {
+			missing = missing[1:]
+			later = append(later, t)
+			continue
+		}
+		e.settled(ticket, t, answers[i])
+		settled = append(settled, t)
+	}
+	e.release(settled)
+	if len(later) > 0 {
+		rest(e.ctx) // a shard that answers with an error does so at once
+		e.mu.Lock()
+		e.mu.finished = append(later, e.mu.finished...)
+		e.mu.Unlock()
+		wake(e.settleWake)
+	}
 }
 
 // release lets go of tasks that are settled.

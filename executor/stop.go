@@ -77,6 +77,7 @@ func (e *Executor) abandon(ctx context.Context) error {
 
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	settled = settled && len(e.mu.finished) == 0 // else a part has no answer
 	e.mu.unsettled = 0
 	if e.idleLocked() && settled {
 		return nil // the last handler returned meanwhile

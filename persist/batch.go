@@ -82,31 +82,43 @@ func (x exchange[T, A]) each(ctx context.Context, r *Redis, batch []T) ([]A, err
 	return answers, &PartialError{Missing: m, Err: err}
 }
 
-// part fills in the answers of one shard. It returns the places that got none.
+// part fills in the answers of one shard. It returns the places that got none, and
+// with the error, whether replicas lack what was written.
 func (x exchange[T, A]) part(ctx context.Context, p part, batch []T, answers []A) (missing []int, err error) {
 	var shortfall error
 	for from := 0; from < len(p.places); from += MaxBatch {
-		chunk := p.places[from:min(from+MaxBatch, len(p.places))]
-		var args []any
-		for _, i := range chunk {
-			args = x.add(args, batch[i])
-		}
-		rp, err := x.ask(ctx, p.shard, len(chunk), args)
+		s, err := x.chunk(ctx, p.shard, p.places[from:min(from+MaxBatch, len(p.places))], batch, answers)
 		if err != nil {
-			return p.places[from:], err
+			return p.places[from:], join([]error{err, shortfall})
 		}
-		for _, i := range chunk {
-			answers[i] = x.read(&rp, batch[i])
-		}
-		if err := rp.done(); err != nil {
-			for _, i := range chunk {
-				answers[i] = *new(A)
-			}
-			return p.places[from:], err
-		}
-		if rp.flush != nil && rp.flush.shortfall != nil {
-			shortfall = rp.flush.shortfall
+		if s != nil {
+			shortfall = s
 		}
 	}
 	return nil, shortfall
+}
+
+// chunk makes one call, and fills in its answers.
+func (x exchange[T, A]) chunk(ctx context.Context, s *shard, places []int, batch []T, answers []A) (shortfall, err error) {
+	var args []any
+	for _, i := range places {
+		args = x.add(args, batch[i])
+	}
+	rp, err := x.ask(ctx, s, len(places), args)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range places {
+		answers[i] = x.read(&rp, batch[i])
+	}
+	if err := rp.done(); err != nil {
+		for _, i := range places {
+			answers[i] = *new(A)
+		}
+		return nil, err
+	}
+	if rp.flush != nil {
+		shortfall = rp.flush.shortfall
+	}
+	return shortfall, nil
 }

@@ -52,7 +52,16 @@ const sessionUnused = 24 * time.Hour
 // probe runs the commands that the scripts need, on the server of each shard. It does
 // not wait for a server that refuses writes: what is stored can be worked off meanwhile.
 func (r *Redis) probe(ctx context.Context) (warnings []string, err error) {
-	each, err := onShards(r, func(s *shard) (string, error) { return s.probe(ctx, len(r.shards)) })
+	first, err := r.shards[0].probe(ctx, len(r.shards)) // else a wrong number would be stored in the others
+	if err != nil {
+		return nil, err
+	}
+	each, err := onShards(r, func(s *shard) (string, error) {
+		if s.number == 0 {
+			return first, nil
+		}
+		return s.probe(ctx, len(r.shards))
+	})
 	for _, w := range each {
 		if w != "" && !slices.Contains(warnings, w) {
 			warnings = append(warnings, w)

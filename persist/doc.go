@@ -101,7 +101,8 @@
 //	redis-cli ZREM    '{orderwheel:0}:dead' ORDER                  forget that it died
 //	redis-cli ZREMRANGEBYRANK '{orderwheel:0}:dead' 0 -1001        keep the last thousand
 //
-// Writing by hand is safe: a lease that was removed is found and taken back, a record
+// With several shards, write to the one that has the id (see Shards): elsewhere nobody
+// sees it. Writing by hand is safe: a lease that was removed is found and taken back, a record
 // without its task is dropped, a task made due while it runs becomes its successor,
 // one that is among the dead and in due or running lives, a dead one without a reason is
 // dead, a reason of another form is taken as it stands, a score that is no whole
@@ -129,7 +130,8 @@
 //
 // With WaitReplicas a flush of users is answered when that many replicas have it (WAIT, on the
 // connection of the flush). With too few, each of its calls has its answers and
-// ErrNotReplicated. Claims and their ends do not wait: what a failover takes back of them
+// ErrNotReplicated. A flush waits for the one before it, so give a call a ctx of more than twice
+// WaitTimeout. Claims and their ends do not wait: what a failover takes back of them
 // runs again, and its effects are idempotent.
 //
 // # Group commit
@@ -197,8 +199,8 @@
 // ContextTimeoutEnabled to heed a deadline while it waits for a reply, and never
 // notices a cancellation there. So an attempt runs in a goroutine that is not the caller's,
 // and if ctx ends first that goroutine is left alone until the client's ReadTimeout
-// (with ContextTimeoutEnabled: until the deadline), and its connection is closed
-// with it. Without ContextTimeoutEnabled, a Redis that hangs collects one such goroutine for
+// (with ContextTimeoutEnabled, where it is no flush: until the deadline), and its
+// connection is closed with it. Without ContextTimeoutEnabled, a Redis that hangs collects one such goroutine for
 // each call given up within one PoolTimeout and ReadTimeout: set it.
 //
 // # The client

@@ -36,8 +36,8 @@ var (
 	ErrUnknownOutcome = errors.New("outcome unknown")
 
 	// ErrNotReplicated: the write is stored, but fewer replicas than WaitReplicas have
-	// it so far. Its answers stand beside the error, all of them. It may be lost if the
-	// server is, before they have it.
+	// it so far. Its answers stand beside the error, all of them (in a PartialError, all
+	// that are not Missing). It may be lost if the server is, before they have it.
 	ErrNotReplicated = errors.New("stored but not yet replicated")
 )
 

@@ -20,7 +20,7 @@ func (l *lane) fence() {
 		return
 	}
 	for tries := 1; l.owed && ctx.Err() == nil; tries++ {
-		if l.inquire(ctx, nil); l.owed {
+		if l.inquire(ctx, nil, false); l.owed {
 			sleep(ctx, l.shard.backoff.wait(tries))
 		}
 	}
@@ -45,7 +45,7 @@ func (l *lane) setFencing(cancel func()) bool {
 // with the next number, for what it had before. So what makes room need not wait
 // until there is room. ok: a is the answer to the flush.
 func (l *lane) ask(ctx context.Context, number uint64, refusal answer) (a answer, ok bool) {
-	a = l.inquire(ctx, []any{"?"})
+	a = l.inquire(ctx, []any{"?"}, l.replicated)
 	text, answered := a.value.(string)
 	if !answered {
 		return a, a.cut
@@ -59,9 +59,9 @@ func (l *lane) ask(ctx context.Context, number uint64, refusal answer) (a answer
 	return read(a, rest), true
 }
 
-// inquire sends a flush that writes nothing.
-func (l *lane) inquire(ctx context.Context, args []any) answer {
-	a, _ := l.transmitArgs(ctx, args, false, false, func(attempt func() answer) (answer, bool) {
+// inquire sends a flush that writes nothing but its number.
+func (l *lane) inquire(ctx context.Context, args []any, replicated bool) answer {
+	a, _ := l.transmitArgs(ctx, args, false, replicated, func(attempt func() answer) (answer, bool) {
 		return l.shard.try(ctx, attempt), true
 	})
 	return a

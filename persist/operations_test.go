@@ -171,7 +171,7 @@ var storeOps = []storeOp{
 		},
 	},
 	{
-		name: "epoch", kind: opNewWork, says: "raised",
+		name: "epoch", kind: opWrites, says: "raised",
 		do: func(ctx context.Context, s persist.Store) (string, error) {
 			_, err := s.Epoch(ctx) // tests empty the server, which it may tell of
 			return "raised", err

@@ -105,6 +105,9 @@ func checkShards(n int) error {
 	return nil
 }
 
+// Shards is over how many parts the tasks are spread.
+func (r *Redis) Shards() int { return len(r.shards) }
+
 // Close waits until no write is under way, ends the store's sessions, and takes them
 // out of Redis; but for one of which a late copy of a write may still arrive. What is
 // not taken out stays until a Check in this namespace finds that it was not used for a

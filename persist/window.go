@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -41,8 +42,10 @@ func (r *Redis) Window(ctx context.Context, after Cursor, untilMS int64, limit i
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			page.Clock = w.clock
-			return w.dues, after, w.more, nil
+			if page.Clock.Sent.IsZero() || w.clock.StoreUS < page.Clock.StoreUS {
+				page.Clock = w.clock // of several the one furthest behind, as in Claim
+			}
+			return slices.DeleteFunc(w.dues, func(d Due) bool { return r.shardOf(d.ID) != s.number }), after, w.more, nil
 		},
 	}
 	var err error

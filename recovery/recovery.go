@@ -37,6 +37,7 @@ type Config struct {
 	SweepEvery time.Duration
 	Grace      time.Duration // how long overdue before the sweep takes it
 	ReadyLimit int           // the sweep pauses while more than this is ready
+	Patience   time.Duration // how long a sweep or a reap waits for a shard that is away; 0: there is but one
 	Logger     *slog.Logger
 
 	// Ready is how many ids wait for a worker here.
@@ -175,9 +176,19 @@ func (r *Recovery) every(pace time.Duration, event string, do func(context.Conte
 // round is one sweep and one reap; a fault of one does not keep the other from
 // its turn. more: a page was full, so there is probably more to find.
 func (r *Recovery) round(ctx context.Context) (more bool, err error) {
-	moreDue, sweepErr := r.sweep(ctx)
-	moreOver, reapErr := r.reap(ctx)
+	moreDue, sweepErr := r.patiently(ctx, r.sweep)
+	moreOver, reapErr := r.patiently(ctx, r.reap)
 	return moreDue || moreOver, errors.Join(sweepErr, reapErr)
+}
+
+// patiently bounds what may be answered by some shards only.
+func (r *Recovery) patiently(ctx context.Context, do func(context.Context) (bool, error)) (more bool, err error) {
+	if r.cfg.Patience == 0 {
+		return do(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.Patience)
+	defer cancel()
+	return do(ctx)
 }
 
 // sweep hands over the oldest of what is overdue by more than Grace and not

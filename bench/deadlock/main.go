@@ -45,10 +45,13 @@ func main() {
 	adders := flag.Int("adders", 8, "goroutines that add timers")
 	limit := flag.Duration("for", time.Minute, "give up after that")
 	flag.Parse()
-	runtime.GOMAXPROCS(2)
+	// More threads than processors: the kernel takes a processor from one in the middle
+	// of an insertion, as on a machine that others use too.
+	threads := 4 * runtime.NumCPU()
+	runtime.GOMAXPROCS(threads)
 
-	fmt.Printf("%d adders, a tick of 1 ms, %d slots, 2 processors; delays up to two laps; at most %v\n",
-		*adders, *slots, *limit)
+	fmt.Printf("%d adders, a tick of 1 ms, %d slots, %d threads on %d processors; delays up to two laps; at most %v\n",
+		*adders, *slots, threads, runtime.NumCPU(), *limit)
 	start := time.Now()
 	if !hangs(*slots, *adders, *limit) {
 		fmt.Printf("it did not hang within %v; try again\n", *limit)

@@ -10,6 +10,7 @@
 -- Returns  how many shards there are by what is stored
 local _, now = clock()
 local shards = redis.call('GET', SHARDS)
+if shards and shards ~= ARGV[2] then return shards end
 redis.call('ZMSCORE', DUE, '')
 redis.call('ZMSCORE', RUNNING, '')
 redis.call('HMGET', CLAIMS, '')

@@ -1,0 +1,157 @@
+package executor
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orderwheel/orderwheel/persist"
+)
+
+// halfStore is a store of which the shard of the ids that begin with "far" can be
+// away: their part of a call waits until its ctx ends.
+type halfStore struct {
+	*fakeStore
+	away atomic.Bool
+}
+
+// split is what can be answered of a batch, and the places of the rest.
+func (s *halfStore) split(ids []string) (near, missing []int) {
+	for i, id := range ids {
+		if s.away.Load() && strings.HasPrefix(id, "far") {
+			missing = append(missing, i)
+		} else {
+			near = append(near, i)
+		}
+	}
+	return near, missing
+}
+
+// partly is the error of a call that was answered in part, once its ctx has ended.
+func partly(ctx context.Context, asked int, missing []int) error {
+	if len(missing) == 0 {
+		return nil
+	}
+	<-ctx.Done()
+	if len(missing) == asked {
+		return ctx.Err()
+	}
+	return &persist.PartialError{Missing: missing, Err: ctx.Err()}
+}
+
+func pick[T any](list []T, places []int) (picked []T) {
+	for _, i := range places {
+		picked = append(picked, list[i])
+	}
+	return picked
+}
+
+func (s *halfStore) Claim(ctx context.Context, token string, ids []string, lease time.Duration, most int) (persist.Claims, error) {
+	near, missing := s.split(ids)
+	got, err := s.fakeStore.Claim(ctx, token, pick(ids, near), lease, most)
+	if err != nil {
+		return got, err
+	}
+	all := make([]persist.Claim, len(ids))
+	for k, i := range near {
+		all[i] = got.Claims[k]
+	}
+	got.Claims = all
+	return got, partly(ctx, len(ids), missing)
+}
+
+func (s *halfStore) Ack(ctx context.Context, leases []persist.Lease) ([]persist.Settlement, error) {
+	ids := make([]string, len(leases))
+	for i, l := range leases {
+		ids[i] = l.ID
+	}
+	near, missing := s.split(ids)
+	got, err := s.fakeStore.Ack(ctx, pick(leases, near))
+	if err != nil {
+		return got, err
+	}
+	all := make([]persist.Settlement, len(leases))
+	for k, i := range near {
+		all[i] = got[k]
+	}
+	return all, partly(ctx, len(leases), missing)
+}
+
+// onHalf is a rig whose store can be half away.
+func onHalf(t *testing.T, handler Handler) (*rig, *halfStore) {
+	half := &halfStore{}
+	r := setup(t, handler, func(c *Config) {
+		half.fakeStore = c.Store.(*fakeStore)
+		c.Store, c.Patience = half, 2*time.Second
+	})
+	return r, half
+}
+
+// names collects the ids that ran.
+type names struct {
+	mu  sync.Mutex
+	ran map[string]int
+}
+
+func (n *names) handle(_ context.Context, task Task) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ran[task.ID]++
+	return nil
+}
+
+func TestAShardThatIsAwayHoldsUpNoClaimOfAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := names{ran: map[string]int{}}
+		r, half := onHalf(t, n.handle)
+		half.away.Store(true)
+		for _, id := range []string{"far1", "near1", "far2", "near2"} {
+			r.schedule(id, time.Now())
+		}
+		later(20 * time.Second)
+		require.Equal(t, map[string]int{"near1": 1, "near2": 1}, n.ran)
+		for _, id := range []string{"far3", "near3"} {
+			r.schedule(id, time.Now())
+		}
+		later(20 * time.Second)
+		require.Equal(t, 1, n.ran["near3"], "also while the others are asked again and again")
+		half.away.Store(false)
+		later(20 * time.Second)
+		require.Len(t, n.ran, 6)
+		due, running := r.store.left()
+		require.Zero(t, due+running)
+		require.EqualValues(t, 6, r.Stats().Done)
+	})
+}
+
+func TestAShardThatIsAwayHoldsUpNoAckOfAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := names{ran: map[string]int{}}
+		claimed := make(chan struct{}) // closed when all are, and the shard is away
+		r, half := onHalf(t, func(ctx context.Context, task Task) error {
+			<-claimed
+			return n.handle(ctx, task)
+		})
+		for _, id := range []string{"far1", "near1", "far2", "near2"} {
+			r.schedule(id, time.Now())
+		}
+		later(time.Second)
+		half.away.Store(true)
+		close(claimed)
+		later(10 * time.Second)
+		require.Len(t, n.ran, 4)
+		require.EqualValues(t, 2, r.Stats().Done, "those that can be acked are")
+		half.away.Store(false)
+		later(10 * time.Second)
+		due, running := r.store.left()
+		require.Zero(t, due+running)
+		require.EqualValues(t, 4, r.Stats().Done)
+		require.Zero(t, r.Stats().LeaseLost, "none was acked twice")
+	})
+}
