@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/orderwheel/orderwheel/internal/arming"
@@ -96,8 +97,7 @@ func (e *Executor) claimed(ticket arming.Ticket, token string, batch []*task, cl
 		e.cfg.Observe(claims.Clock)
 	}
 	for i, t := range batch {
-		if len(missing) > 0 && missing[0] == i {
-			missing = missing[1:]
+		if _, none := slices.BinarySearch(missing, i); none {
 			e.cfg.Board.Arm(ticket, t.id, e.cfg.NowMS()+pause.Milliseconds())
 			e.drop(batch[i : i+1])
 			continue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 
 	"github.com/orderwheel/orderwheel/internal/arming"
 	"github.com/orderwheel/orderwheel/persist"
@@ -115,8 +116,7 @@ func (e *Executor) settleAll(ctx context.Context, ticket arming.Ticket, tasks []
 func (e *Executor) answered(ticket arming.Ticket, tasks []*task, answers []persist.Settlement, missing []int) {
 	var settled, later []*task
 	for i, t := range tasks {
-		if len(missing) > 0 && missing[0] == i {
-			missing = missing[1:]
+		if _, none := slices.BinarySearch(missing, i); none {
 			later = append(later, t)
 			continue
 		}

@@ -22,8 +22,6 @@ type answer struct {
 	first    time.Time // when it was sent for the first time
 
 	shortfall error // it is stored, but on too few replicas
-
-	beside any // the reply to the command before, in the same round trip
 }
 
 // once is a command that go-redis sends once and never again by itself: only this

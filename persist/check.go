@@ -17,7 +17,8 @@ import (
 //
 // An error is returned when it cannot: a version below 6.2, a command that our
 // scripts need and that is unknown or forbidden, an eviction policy that may drop
-// our keys, a number of shards that is not the one stored. Errors of the network are repeated until ctx ends, as in every call.
+// our keys, a number of shards that is not the one stored. Errors of the network
+// are repeated until ctx ends, as in every call.
 //
 // Warnings say, in words, what works but may cost tasks or time: no append-only
 // file, a client that does not listen to ctx, a server that refuses writes just now, and

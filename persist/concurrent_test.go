@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/orderwheel/orderwheel/persist"
+	"github.com/orderwheel/orderwheel/persist/persisttest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -16,7 +17,7 @@ import (
 // them can be worked off.
 func TestConcurrentCallersLeaveEveryTaskInOnePlace(t *testing.T) {
 	onBoth(t, func(t *testing.T, b bed) {
-		seed := seeds(t, 1)[0]
+		seed := persisttest.Seeds(t, 1)[0]
 		t.Logf("ORDERWHEEL_SEED=%d (which fixes the operations, not their order)", seed)
 		var wg sync.WaitGroup
 		for caller := range 8 {

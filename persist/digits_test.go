@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/orderwheel/orderwheel/persist"
+	"github.com/orderwheel/orderwheel/persist/persisttest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -23,7 +24,7 @@ func times(t *testing.T) []int64 {
 			list = append(list, n*k-1, n*k, n*k+1)
 		}
 	}
-	seed := seeds(t, 1)[0]
+	seed := persisttest.Seeds(t, 1)[0]
 	t.Logf("ORDERWHEEL_SEED=%d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	for range 50 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/orderwheel/orderwheel/internal/faultproxy"
 	"github.com/orderwheel/orderwheel/persist"
+	"github.com/orderwheel/orderwheel/persist/persisttest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -41,7 +42,7 @@ type knowledge struct {
 func newCrew(t *testing.T, n int) *crew {
 	t.Helper()
 	b, p := behindProxy(t, setupReal(t))
-	c := &crew{bed: b, proxy: p, seed: seeds(t, 1)[0], ids: ids("task", n)}
+	c := &crew{bed: b, proxy: p, seed: persisttest.Seeds(t, 1)[0], ids: ids("task", n)}
 	t.Logf("ORDERWHEEL_SEED=%d (which fixes the operations, not their order)", c.seed)
 	c.forget()
 	p.decide(faultproxy.Every(3, lostAnswer))

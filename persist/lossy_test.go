@@ -8,6 +8,7 @@ import (
 
 	"github.com/orderwheel/orderwheel/internal/faultproxy"
 	"github.com/orderwheel/orderwheel/persist"
+	"github.com/orderwheel/orderwheel/persist/persisttest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -15,7 +16,7 @@ import (
 // left, and say what they would have said.
 func TestRandomLostAnswersChangeNothing(t *testing.T) {
 	t.Parallel()
-	for _, seed := range seeds(t, 5) {
+	for _, seed := range persisttest.Seeds(t, 5) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
 			b, p := behindProxy(t, setupMini(t))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/orderwheel/orderwheel/persist"
+	"github.com/orderwheel/orderwheel/persist/persisttest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -140,7 +141,7 @@ func (b bed) requireReadOnce(t *testing.T, rnd *rand.Rand, all []string, limit i
 
 func newRand(t *testing.T) *rand.Rand {
 	t.Helper()
-	seed := seeds(t, 1)[0]
+	seed := persisttest.Seeds(t, 1)[0]
 	t.Logf("ORDERWHEEL_SEED=%d", seed)
 	return rand.New(rand.NewPCG(seed, 0))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/orderwheel/orderwheel/persist"
+	"github.com/orderwheel/orderwheel/persist/persisttest"
 )
 
 // What persisttest does not ask of every store: what is promised of Memory alone.
@@ -34,7 +35,7 @@ func TestMemoryReadsEachOfManyTasksOnce(t *testing.T) {
 	if os.Getenv("ORDERWHEEL_LONG") == "1" {
 		tasks = 1_000_000
 	}
-	seed := seeds(t, 1)[0]
+	seed := persisttest.Seeds(t, 1)[0]
 	t.Logf("ORDERWHEEL_SEED=%d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	ctx := t.Context()

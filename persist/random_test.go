@@ -4,40 +4,18 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/orderwheel/orderwheel/persist"
+	"github.com/orderwheel/orderwheel/persist/persisttest"
 	"github.com/stretchr/testify/require"
 )
 
-// seeds returns n seeds of random runs, 50 times as many where ORDERWHEEL_LONG=1,
-// or the one that ORDERWHEEL_SEED names: a failed run is repeated by
-//
-//	ORDERWHEEL_SEED=42 go test -run TestRandom ./persist
-func seeds(t testing.TB, n int) []uint64 {
-	t.Helper()
-	if s := os.Getenv("ORDERWHEEL_SEED"); s != "" {
-		seed, err := strconv.ParseUint(s, 10, 64)
-		require.NoError(t, err, "ORDERWHEEL_SEED")
-		return []uint64{seed}
-	}
-	if os.Getenv("ORDERWHEEL_LONG") == "1" {
-		n *= 50
-	}
-	list := make([]uint64, n)
-	for i := range list {
-		list[i] = rand.Uint64()
-	}
-	return list
-}
-
 func TestRandomOperationsDoWhatTheModelDoesOnMiniredis(t *testing.T) {
 	t.Parallel()
-	for _, seed := range seeds(t, 5) {
+	for _, seed := range persisttest.Seeds(t, 5) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
 			walk(t, setupMini(t), seed, 200)
@@ -48,7 +26,7 @@ func TestRandomOperationsDoWhatTheModelDoesOnMiniredis(t *testing.T) {
 func TestRandomOperationsDoWhatTheModelDoesOnRedis(t *testing.T) {
 	t.Parallel()
 	b := setupReal(t)
-	for _, seed := range seeds(t, 5) {
+	for _, seed := range persisttest.Seeds(t, 5) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			require.NoError(t, b.client.FlushAll(t.Context()).Err())
 			walk(t, b, seed, 300)

@@ -24,16 +24,8 @@ type replicated struct {
 func setupReplicated(t testing.TB) replicated {
 	t.Helper()
 	b := setupReal(t)
-	host, port, _ := strings.Cut(b.server.Addr(), ":")
-	r := replicated{bed: b, replica: redistest.Start(t, "--replicaof", host, port)}
+	r := replicated{bed: b, replica: redistest.StartReplica(t, b.server)}
 	r.copy = r.replica.Client(t)
-	for ctx := bounded(t); ; {
-		info, err := b.client.Info(ctx, "replication").Result()
-		require.NoError(t, err)
-		if strings.Contains(info, "state=online") {
-			break
-		}
-	}
 	r.Redis = waitingFor(t, b.client, 10*time.Second)
 	return r
 }
@@ -69,7 +61,7 @@ func TestWhatUsersWroteIsOnTheReplica(t *testing.T) {
 	for _, id := range list {
 		require.EqualValues(t, past, b.copy.ZScore(t.Context(), keyDue, id).Val(), "%s", id)
 	}
-	require.NoError(t, b.copy.ReplicaOf(t.Context(), "no", "one").Err())
+	b.replica.Promote()
 	b.Redis, b.client = newStore(t, b.copy), b.copy
 	b.claimed(t, "token", time.Hour, list...)
 }

@@ -117,14 +117,20 @@ func (s *shard) readScores(ctx context.Context, least string, untilMS int64, n i
 	if err != nil {
 		return Sample{}, nil, err
 	}
-	found := a.value.([]Due)
-	a.value = a.beside
+	both := a.value.(scoresAndClock)
+	a.value = both.clock
 	rp, err := newReply(nowScript, a)
 	if err != nil {
 		return Sample{}, nil, err
 	}
 	clock := rp.sample()
-	return clock, found, rp.done()
+	return clock, both.found, rp.done()
+}
+
+// scoresAndClock is what one round trip brings: the value of its answer.
+type scoresAndClock struct {
+	found []Due
+	clock any // the reply of nowScript
 }
 
 // onceScores is once for a read of scores.
@@ -132,8 +138,7 @@ type onceScores struct{ *redis.ZSliceCmd }
 
 func (onceScores) NoRetry() bool { return true }
 
-// readScoresOnce makes one round trip. The value is what was found; beside it is the
-// reply of the clock.
+// readScoresOnce makes one round trip. The value is a scoresAndClock.
 func (s *shard) readScoresOnce(ctx context.Context, now, read []any) answer {
 	clock, scores := once{redis.NewCmd(ctx, now...)}, onceScores{redis.NewZSliceCmd(ctx, read...)}
 	pipe := s.client.Pipeline()
@@ -155,6 +160,6 @@ func (s *shard) readScoresOnce(ctx context.Context, now, read []any) answer {
 		}
 		found[i] = Due{ID: id, DueMS: scoreMS(z.Score)}
 	}
-	a.value, a.beside = found, clock.Val()
+	a.value = scoresAndClock{found, clock.Val()}
 	return a
 }

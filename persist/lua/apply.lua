@@ -25,8 +25,7 @@ local APPLY = {
 -- Applies the writes of a group (see flush.lua) at some of its places. answers gets
 -- the answer of each at its place.
 return function(g, places, answers)
-  local ids, at = {}, ID_AT[g.code]
-  for k, i in ipairs(places) do ids[k] = ARGV[i + at] end
+  local ids = ids_at(g, places)
   local by_id, tasks = fetch(ids)
   local f = APPLY[g.code]
   for k, i in ipairs(places) do answers[i] = f(by_id[ids[k]], i, g.once[i]) end

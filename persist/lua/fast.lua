@@ -8,6 +8,13 @@
 -- Where among the values of an id the id is.
 local ID_AT = { s = 1, x = 0, q = 0, d = 0, c = 0, a = 0, r = 0, b = 0, n = 0 }
 
+-- The ids of a group of writes at these of its places.
+local function ids_at(g, places)
+  local ids, at = {}, ID_AT[g.code]
+  for k, i in ipairs(places) do ids[k] = ARGV[i + at] end
+  return ids
+end
+
 -- From how many ids on it is worth to look first whether a key is there at all.
 local FEW = 4
 
@@ -17,11 +24,10 @@ local function read_if_any(size, command, key, ids)
   return redis.call(command, key, unpack(ids)) -- MaxBatch of them, at most
 end
 
--- Reads what is known of the ids at these places.
+-- Reads what is known of the ids of a group.
 local function look(g, with_due)
-  local ids, at = {}, ID_AT[g.code]
-  for k, i in ipairs(g.places) do ids[k] = ARGV[i + at] end
-  local s = { ids = ids, due = nil, buried = nil }
+  local ids = ids_at(g, g.places)
+  local s = { ids = ids }
   if with_due then s.due = read_if_any('ZCARD', 'ZMSCORE', DUE, ids) end
   s.lease = read_if_any('ZCARD', 'ZMSCORE', RUNNING, ids)
   s.record = read_if_any('HLEN', 'HMGET', CLAIMS, ids)

@@ -201,7 +201,7 @@ func digits(t *testing.T) (list []persist.Due, ids []string) {
 			all = append(all, n*k-1, n*k, n*k+1)
 		}
 	}
-	seed := seeds(t, 1)[0]
+	seed := Seeds(t, 1)[0]
 	t.Logf("ORDERWHEEL_SEED=%d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	for range 50 {

@@ -56,7 +56,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Bed) {
 			c.test(t, newBed(t, fresh))
 		})
 	}
-	for _, seed := range seeds(t, 5) {
+	for _, seed := range Seeds(t, 5) {
 		t.Run(fmt.Sprintf("random operations do what the model does/seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
 			b := newBed(t, fresh)

@@ -139,7 +139,7 @@ var racing = []conformance{
 		})
 	}},
 	{"many owners doing anything leave every task in one place", func(t *testing.T, b *bed) {
-		seed := seeds(t, 1)[0]
+		seed := Seeds(t, 1)[0]
 		t.Logf("ORDERWHEEL_SEED=%d (which fixes the operations, not their order)", seed)
 		nowMS := b.nowMS(t)
 		b.owners(t, 8, func(n int, store persist.Store) error {

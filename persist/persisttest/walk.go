@@ -13,11 +13,11 @@ import (
 	"github.com/orderwheel/orderwheel/persist"
 )
 
-// seeds returns n seeds of random runs, or the one that ORDERWHEEL_SEED names: a failed
-// run is repeated by
+// Seeds returns n seeds of random runs, 50 times as many where ORDERWHEEL_LONG=1, or
+// the one that ORDERWHEEL_SEED names: a failed run is repeated by
 //
 //	ORDERWHEEL_SEED=42 go test -run 'Conformance' ./persist
-func seeds(t *testing.T, n int) []uint64 {
+func Seeds(t testing.TB, n int) []uint64 {
 	t.Helper()
 	if s := os.Getenv("ORDERWHEEL_SEED"); s != "" {
 		seed, err := strconv.ParseUint(s, 10, 64)
