@@ -92,8 +92,9 @@ func (s *storeBed) each(b *testing.B, callers int, do func(i int, id string) err
 	b.ReportMetric(float64(calls[len(calls)/2].Nanoseconds()), "p50-ns")
 }
 
-// BenchmarkStore measures one operation on one id, by many callers at once: ns/op
-// is the time for each id, p50-ns how long a caller waits for an answer.
+// BenchmarkStore measures one operation on one id, by many callers at once, and claim
+// and ack in batches too, as the executor makes them: ns/op is the time for each id,
+// p50-ns how long a caller waits for an answer.
 func BenchmarkStore(b *testing.B) {
 	ops := []struct {
 		name string
@@ -132,6 +133,33 @@ func BenchmarkStore(b *testing.B) {
 			})
 		}
 	}
+	const batch = "op=%s/callers=1/batch=1000"
+	b.Run(fmt.Sprintf(batch, "claim"), func(b *testing.B) {
+		s := newStoreBed(b)
+		s.due(b)
+		s.batches(b, func(i int, ids []string) error {
+			got, err := s.store.Claim(b.Context(), strconv.Itoa(1000+i), ids, time.Hour, 0)
+			if err == nil && got.Claims[len(ids)-1].State != persist.Claimed {
+				err = fmt.Errorf("answered %v", got.Claims[len(ids)-1])
+			}
+			return err
+		})
+	})
+	b.Run(fmt.Sprintf(batch, "ack"), func(b *testing.B) {
+		s := newStoreBed(b)
+		s.claimed(b)
+		s.batches(b, func(_ int, ids []string) error {
+			leases := make([]persist.Lease, len(ids))
+			for i, id := range ids {
+				leases[i] = persist.Lease{ID: id, Token: "token"}
+			}
+			got, err := s.store.Ack(b.Context(), leases)
+			if err == nil && got[len(ids)-1].State != persist.Settled {
+				err = fmt.Errorf("answered %v", got[len(ids)-1])
+			}
+			return err
+		})
+	})
 	for _, callers := range []int{1, 16, 256} {
 		b.Run(fmt.Sprintf("op=window/callers=%d", callers), func(b *testing.B) {
 			s := newStoreBed(b)
@@ -150,6 +178,17 @@ func check[T comparable](err error, got []T, want T) error {
 		err = fmt.Errorf("answered %v, want %v", got[0], want)
 	}
 	return err
+}
+
+// batches calls do for all ids, a thousand at a time.
+func (s *storeBed) batches(b *testing.B, do func(i int, ids []string) error) {
+	i := 0
+	for ids := range slices.Chunk(s.ids, persist.MaxBatch) {
+		if err := do(i, ids); err != nil {
+			b.Fatal(err)
+		}
+		i++
+	}
 }
 
 // pages has callers read all ids once, in pages.
@@ -216,4 +255,52 @@ func BenchmarkRedis(b *testing.B) {
 			return len(got), err
 		})
 	})
+}
+
+// BenchmarkLone measures how long a caller waits who is alone: for Schedule, for a ZADD, and
+// for a ZADD that is handed to another goroutine, as every call has to be that returns when its
+// ctx ends. They take turns on one server, some calls each, since the time that a
+// processor needs to wake up changes from minute to minute.
+func BenchmarkLone(b *testing.B) {
+	const key, turn = "{bench}:due", 20
+	s := newStoreBed(b)
+	zadd := func(ctx context.Context, i int, id string) error {
+		return s.client.ZAdd(ctx, key, redis.Z{Score: float64(longAgoMS + i), Member: id}).Err()
+	}
+	ways := []struct {
+		unit string
+		do   func(ctx context.Context, i int, id string) error
+		took []time.Duration
+	}{
+		{unit: "zadd-p50-ns", do: zadd},
+		{unit: "handed-zadd-p50-ns", do: func(ctx context.Context, i int, id string) error {
+			done := make(chan error, 1)
+			go func() { done <- zadd(ctx, i, id) }()
+			select {
+			case err := <-done:
+				return err
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}},
+		{unit: "schedule-p50-ns", do: func(ctx context.Context, i int, id string) error {
+			return s.store.Schedule(ctx, []persist.Due{{ID: id, DueMS: longAgoMS + int64(i)}})
+		}},
+	}
+	ctx := b.Context()
+	for i, id := range s.ids {
+		w := &ways[i/turn%len(ways)]
+		start := time.Now()
+		if err := w.do(ctx, i, id); err != nil {
+			b.Fatal(err)
+		}
+		w.took = append(w.took, time.Since(start))
+	}
+	b.StopTimer()
+	for _, w := range ways {
+		if len(w.took) > 0 { // of the first run, which has one operation
+			slices.Sort(w.took)
+			b.ReportMetric(float64(w.took[len(w.took)/2].Nanoseconds()), w.unit)
+		}
+	}
 }

@@ -84,7 +84,7 @@ func TestEveryDecisionOfTheTransitionsHasItsGuard(t *testing.T) {
 		}
 	}
 	read("lua/transitions.lua", "", "\x00")
-	read("lua/flush.lua", "flush", "-- How many values stand before the ids")
+	read("lua/flush.lua", "flush", "-- The writes, in groups")
 	require.Len(t, decisions, len(found))
 	for _, line := range found {
 		require.Contains(t, decisions, line)

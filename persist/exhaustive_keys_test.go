@@ -164,7 +164,7 @@ func TestTheScriptJudgesNumbersAsTheModelDoes(t *testing.T) {
 				a, ok, _ := x.flush(&w, 0, number, op{kind: cancel})
 
 				keys := []string{keyDue, keyRunning, keyClaims, keyDead, keyReasons, keySessions, keyShards, keyEpoch}
-				got, err := b.client.Eval(t.Context(), persist.FlushSource, keys, "s", number, "x", 1, "x").Slice()
+				got, err := b.client.Eval(t.Context(), persist.FlushSource, keys, "s", number, "x", 1, 0, 1, "x").Slice()
 				name := fmt.Sprintf("number %d after %d", number, last)
 				if !ok {
 					require.ErrorContains(t, err, "STALE", name)

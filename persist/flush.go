@@ -169,7 +169,7 @@ func (l *lane) transmit(f *flush) (a answer, ok bool) {
 	for i := 0; i < len(f.writes); {
 		w, ids := f.writes[i], 0
 		at := len(args) + 1
-		args = append(append(args, w.code, 0), w.once...)
+		args = append(append(args, w.code, 0, len(w.once), len(w.args)/w.ids), w.once...)
 		for ; i < len(f.writes) && f.writes[i].joins(w); i++ {
 			ids += f.writes[i].ids
 			args = append(args, f.writes[i].args...)

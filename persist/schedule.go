@@ -17,7 +17,7 @@ func (r *Redis) Schedule(ctx context.Context, dues []Due) error {
 	x := exchange[Due, struct{}]{
 		ask:  flushed(scheduleWrite),
 		id:   func(d Due) string { return d.ID },
-		add:  func(args []any, d Due) []any { return append(args, d.DueMS, d.ID) },
+		add:  func(args []any, d Due) []any { return append(args, d.ID, d.DueMS) },
 		read: func(*reply, Due) struct{} { return struct{}{} }, // it answers nothing
 	}
 	_, err := x.each(ctx, r, dues)

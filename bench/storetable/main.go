@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/orderwheel/orderwheel/bench/internal/medians"
@@ -30,7 +31,7 @@ func main() {
 }
 
 func (t *table) add(name, unit string, v float64) {
-	if unit != "ns/op" && unit != "p50-ns" {
+	if unit != "ns/op" && !strings.HasSuffix(unit, "p50-ns") {
 		return
 	}
 	f := figure{name, unit}
@@ -52,7 +53,9 @@ func (t *table) median(name, unit string) float64 {
 const (
 	pipelined = "Redis/op=zadd-pipelined"
 	zrange    = "Redis/op=zrange"
+	lone      = "Lone"
 	storeAt   = "Store/op=%s/callers=%d"
+	batchAt   = "Store/op=%s/callers=1/batch=1000"
 	singleAt  = "Redis/op=zadd-single/callers=%d"
 )
 
@@ -60,7 +63,7 @@ func (t *table) print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(w, "\nmedians, for each id\tns\tp50 of a call, ns\t\n")
 	for _, f := range t.order {
-		if f.unit != "ns/op" {
+		if f.unit != "ns/op" || f.name == lone {
 			continue
 		}
 		fmt.Fprintf(w, "%s\t%.0f\t", f.name, t.median(f.name, "ns/op"))
@@ -73,17 +76,26 @@ func (t *table) print(out io.Writer) {
 	fmt.Fprintln(out)
 	at := func(op string, callers int) string { return fmt.Sprintf(storeAt, op, callers) }
 	single := func(callers int) string { return fmt.Sprintf(singleAt, callers) }
-	t.compare(out, "schedule, 256 callers: %.2f times the speed of single ZADDs", single(256), at("schedule", 256), "ns/op", 1)
+	t.compare(out, "schedule, 256 callers: %.2f times the speed of single ZADDs", single(256), at("schedule", 256), 1)
 	for _, op := range []string{"schedule", "cancel", "claim", "ack"} {
-		t.compare(out, op+", 256 callers: %.0f %% of the speed of pipelined ZADDs", pipelined, at(op, 256), "ns/op", 100)
+		t.compare(out, op+", 256 callers: %.0f %% of the speed of pipelined ZADDs", pipelined, at(op, 256), 100)
 	}
-	t.compare(out, "schedule, one caller: p50 %.2f times that of a single ZADD", at("schedule", 1), single(1), "p50-ns", 1)
-	t.compare(out, "window: %.0f %% of the speed of ZRANGE", zrange, at("window", 1), "ns/op", 100)
+	for _, op := range []string{"claim", "ack"} {
+		t.compare(out, op+", a thousand at a time: %.0f %% of the speed of pipelined ZADDs", pipelined, fmt.Sprintf(batchAt, op), 100)
+	}
+	t.compare(out, "window: %.0f %% of the speed of ZRANGE", zrange, at("window", 1), 100)
+	t.divide(out, "schedule, one caller: p50 %.2f times that of a single ZADD", figure{lone, "schedule-p50-ns"}, figure{lone, "zadd-p50-ns"}, 1)
+	t.divide(out, "a ZADD handed to another goroutine: p50 %.2f times", figure{lone, "handed-zadd-p50-ns"}, figure{lone, "zadd-p50-ns"}, 1)
 }
 
-// compare prints by what factor the first figure exceeds the second.
-func (t *table) compare(out io.Writer, format, a, b, unit string, factor float64) {
-	if x, y := t.median(a, unit), t.median(b, unit); x > 0 && y > 0 {
+// compare prints by what factor the time of the first exceeds that of the second.
+func (t *table) compare(out io.Writer, format, a, b string, factor float64) {
+	t.divide(out, format, figure{a, "ns/op"}, figure{b, "ns/op"}, factor)
+}
+
+// divide prints by what factor the first figure exceeds the second.
+func (t *table) divide(out io.Writer, format string, a, b figure, factor float64) {
+	if x, y := t.median(a.name, a.unit), t.median(b.name, b.unit); x > 0 && y > 0 {
 		fmt.Fprintf(out, format+"\n", factor*x/y)
 	}
 }

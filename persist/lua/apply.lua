@@ -3,7 +3,7 @@
 -- of those in front of the ids.
 local function settled(state, due) return state .. ' ' .. digits(due) end
 local APPLY = {
-  s = function(t, i) schedule(t, tonumber(ARGV[i])) end,
+  s = function(t, i) schedule(t, tonumber(ARGV[i + 1])) end,
   x = function(t) return tostring(cancel(t)) end,
   q = function(t) return settled(requeue(t, now)) end,
   d = function(t) return discard(t) and '1' or '0' end,
@@ -22,13 +22,17 @@ local APPLY = {
   n = function(t, i, once) return renew(t, ARGV[i + 1], now, tonumber(ARGV[once])) and '1' or '0' end,
 }
 
--- Applies the writes of a group (see flush.lua) at some of its places. answers gets
--- the answer of each at its place.
-return function(g, places, answers)
-  local ids = ids_at(g, places)
+-- Applies a group of writes (see flush.lua) to those of its ids that rest names. Their
+-- answers stand behind the first n.
+return function(g, rest, answers, n)
+  local ids = {}
+  for j, k in ipairs(rest) do ids[j] = ARGV[g.first + (k - 1) * g.size] end
   local by_id, tasks = fetch(ids)
   local f = APPLY[g.code]
-  for k, i in ipairs(places) do answers[i] = f(by_id[ids[k]], i, g.once[i]) end
+  for j, k in ipairs(rest) do
+    local answer = f(by_id[ids[j]], g.first + (k - 1) * g.size, g.once)
+    if answer then answers[n + k] = answer end
+  end
   pass_gate(g.code == 's')
   store(tasks)
 end

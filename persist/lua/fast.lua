@@ -1,56 +1,49 @@
 -- What the transitions do to plain ids, many at once and without making a task of
 -- each: those that are due for the first time and nothing else, that run and
 -- nothing has happened to them since, or that are nowhere. Each function takes a
--- group of writes (see flush.lua), sets the answers of the plain ones, and returns
--- the places of the others. An id that stands twice is plain twice, or the
--- answers do not depend on the order.
+-- group of writes (see flush.lua), puts the answers of the plain ones behind the
+-- first n answers, and returns which others there are: numbers of ids within the
+-- group. An id that stands twice is plain twice, or the answers do not depend on the
+-- order.
 
--- Where among the values of an id the id is.
-local ID_AT = { s = 1, x = 0, q = 0, d = 0, c = 0, a = 0, r = 0, b = 0, n = 0 }
-
--- The ids of a group of writes at these of its places.
-local function ids_at(g, places)
-  local ids, at = {}, ID_AT[g.code]
-  for k, i in ipairs(places) do ids[k] = ARGV[i + at] end
+-- The ids of a group.
+local function ids_of(g)
+  local ids, k = {}, 0
+  for i = g.first, g.last, g.size do
+    k = k + 1
+    ids[k] = ARGV[i]
+  end
   return ids
 end
 
 -- From how many ids on it is worth to look first whether a key is there at all.
 local FEW = 4
 
--- Reads many members of a ZSet, or fields of a hash; nil where none is there.
+-- Reads many members of a ZSet, or fields of a hash; none are there where it is empty.
 local function read_if_any(size, command, key, ids)
-  if #ids >= FEW and redis.call(size, key) == 0 then return nil end
+  if #ids >= FEW and redis.call(size, key) == 0 then return {} end
   return redis.call(command, key, unpack(ids)) -- MaxBatch of them, at most
 end
 
--- Reads what is known of the ids of a group.
-local function look(g, with_due)
-  local ids = ids_at(g, g.places)
-  local s = { ids = ids }
-  if with_due then s.due = read_if_any('ZCARD', 'ZMSCORE', DUE, ids) end
-  s.lease = read_if_any('ZCARD', 'ZMSCORE', RUNNING, ids)
-  s.record = read_if_any('HLEN', 'HMGET', CLAIMS, ids)
+-- Reads who of ids is running, has a record, and is dead.
+local function look(ids)
   redis.call('HLEN', REASONS) -- see read_buried
-  if redis.call('ZCARD', DEAD) > 0 then s.buried = redis.call('ZMSCORE', DEAD, unpack(ids)) end
-  return s
-end
-
--- Whether nothing but due has the k-th id.
-local function only_due(s, k)
-  return not (s.lease and s.lease[k]) and not (s.record and s.record[k]) and not (s.buried and s.buried[k])
+  return read_if_any('ZCARD', 'ZMSCORE', RUNNING, ids),
+    read_if_any('HLEN', 'HMGET', CLAIMS, ids),
+    redis.call('ZCARD', DEAD) > 0 and redis.call('ZMSCORE', DEAD, unpack(ids)) or {}
 end
 
 -- gone, due -> due.
 local function fast_schedule(g)
-  local s = look(g, false)
+  local ids = ids_of(g)
+  local lease, record, buried = look(ids)
   local rest, add, n = {}, {}, 0
-  for k, i in ipairs(g.places) do
-    if only_due(s, k) then
-      add[n + 1], add[n + 2] = ARGV[i], s.ids[k]
-      n = n + 2
+  for k, id in ipairs(ids) do
+    if lease[k] or record[k] or buried[k] then
+      rest[#rest + 1] = k
     else
-      rest[#rest + 1] = i
+      add[n + 1], add[n + 2] = ARGV[g.first + (k - 1) * g.size + 1], id
+      n = n + 2
     end
   end
   write_many('ZADD', DUE, add)
@@ -58,19 +51,20 @@ local function fast_schedule(g)
 end
 
 -- due -> gone; gone stays gone.
-local function fast_cancel(g, answers)
-  local s = look(g, true)
+local function fast_cancel(g, answers, n)
+  local ids = ids_of(g)
+  local lease, record, buried = look(ids)
+  local due = read_if_any('ZCARD', 'ZMSCORE', DUE, ids)
   local rest, remove, seen = {}, {}, {}
-  for k, i in ipairs(g.places) do
-    local id = s.ids[k]
-    if not only_due(s, k) then
-      rest[#rest + 1] = i
-    elseif s.due and s.due[k] and not seen[id] then
+  for k, id in ipairs(ids) do
+    if lease[k] or record[k] or buried[k] then
+      rest[#rest + 1] = k
+    elseif due[k] and not seen[id] then
       seen[id] = true
       remove[#remove + 1] = id
-      answers[i] = '1' -- CANCELLED
+      answers[n + k] = '1' -- CANCELLED
     else
-      answers[i] = '0' -- NOT_FOUND
+      answers[n + k] = '0' -- NOT_FOUND
     end
   end
   write_many('ZREM', DUE, remove)
@@ -78,37 +72,35 @@ local function fast_cancel(g, answers)
 end
 
 -- due -> running, for the first time.
-local function fast_claim(g, answers, now)
-  local s = look(g, true)
-  local rest, remove, add, set, taken = {}, {}, {}, {}, {}
-  local once, lease
-  for k, i in ipairs(g.places) do
-    if g.once[i] ~= once then
-      once = g.once[i]
-      lease = digits(now + tonumber(ARGV[once]))
-    end
-    local id, token, score = s.ids[k], ARGV[i + 1], s.due and s.due[k]
+local function fast_claim(g, answers, n, now)
+  local ids = ids_of(g)
+  local leases, record, buried = look(ids)
+  local due = read_if_any('ZCARD', 'ZMSCORE', DUE, ids)
+  local rest, remove, add, set, taken, m = {}, {}, {}, {}, {}, 0
+  local lease, first, size = digits(now + tonumber(ARGV[g.once])), g.first + 1, g.size
+  for k, id in ipairs(ids) do
+    local score = due[k]
     -- As we write it: a whole number, in digits.
-    local due = score and string.find(score, '^%d+$') and tonumber(score)
-    if not only_due(s, k) or score and not (due and due <= MAX_MS) then
-      rest[#rest + 1] = i
+    local at = score and string.find(score, '^%d+$') and tonumber(score)
+    if leases[k] or record[k] or buried[k] or score and not (at and at <= MAX_MS) then
+      rest[#rest + 1] = k
     elseif not score then
-      answers[i] = '0 0 0 0' -- GONE
-    elseif due > now then
-      answers[i] = '2 0 ' .. score .. ' ' .. digits(due - now) -- NOT_YET
+      answers[n + k] = '0 0 0 0' -- GONE
+    elseif at > now then
+      answers[n + k] = '2 0 ' .. score .. ' ' .. digits(at - now) -- NOT_YET
     else
-      if not taken[id] then
+      local token = ARGV[first + (k - 1) * size]
+      local other = taken[id]
+      if not other then
         taken[id] = token
-        remove[#remove + 1] = id
-        local n = #set
-        set[n + 1], set[n + 2] = id, token .. ' 1 - ' .. score .. ' -'
+        m = m + 1
+        remove[m], add[2 * m - 1], add[2 * m] = id, lease, id
+        set[2 * m - 1], set[2 * m] = id, token .. ' 1 - ' .. score .. ' -'
       end
-      if taken[id] == token then -- also where it is made anew
-        local n = #add
-        add[n + 1], add[n + 2] = lease, id
-        answers[i] = '1 1 ' .. score .. ' 0' -- CLAIMED
+      if not other or other == token then -- also where it is made anew
+        answers[n + k] = '1 1 ' .. score .. ' 0' -- CLAIMED
       else
-        answers[i] = '3 0 0 0' -- BUSY
+        answers[n + k] = '3 0 0 0' -- BUSY
       end
     end
   end
@@ -119,20 +111,21 @@ local function fast_claim(g, answers, now)
 end
 
 -- running -> gone, where neither a successor nor a cancel came.
-local function fast_ack(g, answers)
-  local s = look(g, true)
+local function fast_ack(g, answers, n)
+  local ids = ids_of(g)
+  local lease, record, buried = look(ids)
+  local due = read_if_any('ZCARD', 'ZMSCORE', DUE, ids)
   local rest, remove, seen = {}, {}, {}
-  for k, i in ipairs(g.places) do
-    local id, record = s.ids[k], s.record and s.record[k]
-    local token = record and s.lease and s.lease[k] and string.match(record, '^(%S+) %d+ [-l] %S+ %-$')
-    if token ~= ARGV[i + 1] or token == '-' or s.due and s.due[k] or s.buried and s.buried[k] then
-      rest[#rest + 1] = i
+  for k, id in ipairs(ids) do
+    local token = record[k] and lease[k] and string.match(record[k], '^(%S+) %d+ [-l] %S+ %-$')
+    if token ~= ARGV[g.first + (k - 1) * g.size + 1] or token == '-' or due[k] or buried[k] then
+      rest[#rest + 1] = k
     elseif seen[id] then
-      answers[i] = '0 0' -- REFUSED: it is gone
+      answers[n + k] = '0 0' -- REFUSED: it is gone
     else
       seen[id] = true
       remove[#remove + 1] = id
-      answers[i] = '1 0' -- SETTLED
+      answers[n + k] = '1 0' -- SETTLED
     end
   end
   write_many('ZREM', RUNNING, remove)

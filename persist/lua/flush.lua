@@ -2,8 +2,9 @@
 -- doc.go.
 --
 -- ARGV     session, number of the flush; then ?, where the flush before is asked
---          for, or for each write its code, how many ids it has, and
---            s  schedule: due ms, id, ...
+--          for, or for each write its code, how many ids it has, how many values
+--          stand in front of these, how many each of them has with itself, and
+--            s  schedule: id, due ms, ...
 --            x  cancel: id, ...
 --            q  requeue: id, ...
 --            d  discard: id, ...
@@ -40,59 +41,57 @@ if saved then
   end
 end
 
--- How many values stand before the ids, and how many for each id.
-local ONCE = { s = 0, x = 0, q = 0, d = 0, c = 2, a = 0, r = 0, b = 0, n = 1 }
-local EACH = { s = 2, x = 1, q = 1, d = 1, c = 2, a = 2, r = 4, b = 3, n = 2 }
-
--- The writes, in groups of those that follow each other and have the same code.
--- Each has the places in ARGV where the values of its ids begin, and for each
--- place, where the values in front of the ids do.
+-- The writes, in groups: where in ARGV the first and the last of its ids stand, how
+-- many values each of them has, and where the values in front of the ids begin.
 local groups, brings_work = {}, false
 do
-  local i, g, n = ARGV[3] == '?' and 4 or 3, nil, 0
+  local i = ARGV[3] == '?' and 4 or 3
   while i <= #ARGV do
-    local code, once = ARGV[i], i + 2
-    if not g or g.code ~= code then
-      g, n = { code = code, places = {}, once = {} }, 0
-      groups[#groups + 1] = g
-      brings_work = brings_work or code == 's'
-    end
-    local first, size = once + ONCE[code], EACH[code]
-    i = first + tonumber(ARGV[i + 1]) * size
-    for place = first, i - 1, size do
-      n = n + 1
-      g.places[n] = place
-      g.once[place] = once
-    end
+    local once, size = i + 4, tonumber(ARGV[i + 3])
+    local first = once + tonumber(ARGV[i + 2])
+    local past = first + tonumber(ARGV[i + 1]) * size
+    groups[#groups + 1] = { code = ARGV[i], first = first, last = past - size, size = size, once = once }
+    brings_work = brings_work or ARGV[i] == 's'
+    i = past
   end
 end
 if brings_work and #groups > 1 then pass_gate(true) end
 
-local answer = { digits(now) }
-if ARGV[3] == '?' then answer[2] = saved or '0' end
+local answers, n = { digits(now) }, 1
+if ARGV[3] == '?' then
+  answers[2], n = saved or '0', 2
+end
 
 -- Most ids are plain, and fast.lua does for these what the transitions would. The
 -- functions of the transitions are made where one is not: to make them takes as
 -- long as a small flush.
-local FAST, apply = { s = fast_schedule, x = fast_cancel, c = fast_claim, a = fast_ack }, nil
+local apply = nil
 for _, g in ipairs(groups) do
-  local answers, fast = {}, FAST[g.code]
-  local rest = fast and fast(g, answers, now) or g.places
+  local rest
+  if g.code == 's' then
+    rest = fast_schedule(g)
+  elseif g.code == 'x' then
+    rest = fast_cancel(g, answers, n)
+  elseif g.code == 'c' then
+    rest = fast_claim(g, answers, n, now)
+  elseif g.code == 'a' then
+    rest = fast_ack(g, answers, n)
+  else
+    rest = {}
+    for k = 1, (g.last - g.first) / g.size + 1 do rest[k] = k end
+  end
   if #rest > 0 then
     apply = apply or slow(now)
-    apply(g, rest, answers)
+    apply(g, rest, answers, n)
   end
-  if g.code ~= 's' then
-    local n = #answer
-    for k, i in ipairs(g.places) do answer[n + k] = answers[i] end
-  end
+  if g.code ~= 's' then n = n + (g.last - g.first) / g.size + 1 end
 end
 
 -- In two steps: table.concat puts all it joins on the stack, and that of
 -- miniredis' Lua is small.
 local parts = {}
-for i = 1, #answer, MANY do
-  parts[#parts + 1] = table.concat(answer, ' ', i, math.min(i + MANY - 1, #answer))
+for i = 1, n, MANY do
+  parts[#parts + 1] = table.concat(answers, ' ', i, math.min(i + MANY - 1, n))
 end
 local text = table.concat(parts, ' ')
 pass_gate(brings_work)
