@@ -84,7 +84,7 @@ func (p *poller) run() {
 // poll runs what is due. An error is left to the next poll.
 func (p *poller) poll() {
 	now := strconv.FormatInt(time.Now().UnixMilli(), 10)
-	ids, err := p.client.ZRangeByScore(p.ctx, pollKey, &redis.ZRangeBy{Min: "-inf", Max: now}).Result()
+	ids, err := p.client.ZRangeArgs(p.ctx, redis.ZRangeArgs{Key: pollKey, ByScore: true, Start: "-inf", Stop: now}).Result()
 	if err != nil {
 		return
 	}
