@@ -23,7 +23,7 @@ const (
 	// callers is how many goroutines call the engine at once, as an app's requests do.
 	callers = 256
 	// armsPerSecond is far below what they reach.
-	armsPerSecond = 25_000
+	armsPerSecond = 15_000
 	// stopsWithin bounds a hang.
 	stopsWithin = time.Minute
 )

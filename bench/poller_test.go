@@ -33,7 +33,7 @@ func BenchmarkPoller(b *testing.B) {
 				fires.Measure(b, load, func(fired func(id string)) fires.Subject {
 					server, client := startRedis(b)
 					p := startPoller(b.Context(), client, fired)
-					return fires.Subject{Arm: p.arm, Armers: callers, ArmsPerSecond: armsPerSecond / 2, Stop: func() {
+					return fires.Subject{Arm: p.arm, Armers: callers, ArmsPerSecond: armsPerSecond * 2 / 3, Stop: func() {
 						p.stop()
 						_ = client.Close()
 						server.Kill()
