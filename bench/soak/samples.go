@@ -21,7 +21,7 @@ type figure struct {
 const mib = 1 << 20
 
 var watched = []figure{
-	{"heap, MiB", mib, mib},
+	{"heap, MiB", mib, mib / 2},
 	{"goroutines", 1, 8},
 	{"connections", 1, 2},
 	{"Redis, MiB", mib, mib},
