@@ -8,6 +8,7 @@ BENCH     ?= .
 BENCHTIME ?= 1s
 FUZZTIME  ?= 30s
 DRILL     ?= -orders 10000 -kills 10 -rounds 5
+SOAK      ?= -d 30m
 
 # Nested modules with tests of their own.
 NESTED := $(patsubst %/go.mod,%,$(wildcard bench/*/go.mod))
@@ -19,18 +20,19 @@ help: ## list the targets
 .PHONY: test
 test: servers ## run all tests under -race; as root, first install the servers that they need
 	ORDERWHEEL_REQUIRE_SERVERS=1 $(GOTEST) -race -timeout 20m ./... ./.ci/gotest
-	@for dir in $(NESTED); do go test -C $$dir -race ./...; done
+	@for dir in $(NESTED); do ORDERWHEEL_REQUIRE_SERVERS=1 go test -C $$dir -race ./...; done
 
 .PHONY: test-long
 test-long: servers ## run all tests at their full length
 	ORDERWHEEL_REQUIRE_SERVERS=1 ORDERWHEEL_LONG=1 $(GOTEST) -race -timeout 2h ./...
-	@for dir in $(NESTED); do ORDERWHEEL_LONG=1 go test -C $$dir -race -timeout 2h ./...; done
+	@for dir in $(NESTED); do ORDERWHEEL_REQUIRE_SERVERS=1 ORDERWHEEL_LONG=1 go test -C $$dir -race -timeout 2h ./...; done
 
 .PHONY: lint
 lint: ## check the format, go vet, staticcheck, and that each go.mod is tidy
 	@out=$$(gofmt -l .); test -z "$$out" || { echo "not gofmt-ed:" $$out; exit 1; }
 	go vet ./... ./.ci/gotest
 	go tool -modfile=tools/go.mod staticcheck ./... ./.ci/gotest
+	@for dir in $(NESTED); do echo "go vet, staticcheck # in $$dir"; (cd $$dir && go vet ./... && go tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./...); done
 	@for dir in . tools $(NESTED); do echo "go mod tidy -diff # in $$dir"; (cd $$dir && go mod tidy -diff); done
 
 .PHONY: bench
@@ -45,6 +47,10 @@ bench-wheel: ## measure the wheels beside each other: a table with the ratios ag
 bench-store: servers ## measure the store beside plain Redis: a table with the ratios, some minutes
 	@bench/store.sh $(BENCHSTORE)
 
+.PHONY: bench-engine
+bench-engine: servers ## measure the whole engine beside Redis, a poller and other libraries: about 30 minutes
+	@bench/engine.sh $(BENCHENGINE)
+
 .PHONY: russellluo-deadlock
 russellluo-deadlock: ## hang RussellLuo's timing wheel, and show how
 	go run ./bench/deadlock
@@ -52,6 +58,10 @@ russellluo-deadlock: ## hang RussellLuo's timing wheel, and show how
 .PHONY: drill
 drill: servers ## kill -9 the engine at random, over and over, and audit what is left (DRILL: flags)
 	go run ./examples/drill $(DRILL)
+
+.PHONY: soak
+soak: servers ## run the engine under mixed load for 30 minutes: nothing may grow (SOAK: flags)
+	go run ./bench/soak $(SOAK)
 
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME

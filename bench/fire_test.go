@@ -10,6 +10,7 @@ import (
 
 	"github.com/panjf2000/ants/v2"
 
+	"github.com/orderwheel/orderwheel/bench/internal/lateness"
 	"github.com/orderwheel/orderwheel/wheel"
 )
 
@@ -44,11 +45,11 @@ func BenchmarkWheelFire(b *testing.B) {
 func fireAtRate(b *testing.B, factory wheel.Factory, rate, seconds int) {
 	n := rate * seconds
 	ids := makeIDs(0, n)
-	var late lateness
+	late := new(lateness.Counts)
 	var left sync.WaitGroup
 	left.Add(n)
 	p := newPipe(func(d wheel.Due) {
-		late.add(time.Since(time.UnixMilli(d.DueMS)))
+		late.Add(time.Since(time.UnixMilli(d.DueMS)))
 		left.Done()
 	})
 	w := factory(nowMS)
@@ -64,19 +65,14 @@ func fireAtRate(b *testing.B, factory wheel.Factory, rate, seconds int) {
 	}
 	runtime.GC()
 	time.Sleep(time.Until(time.UnixMilli(first)))
-	watch := startWatch()
+	watch := lateness.StartWatch()
 	left.Wait()
-	watch.stop()
+	watch.Stop()
 	w.Stop()
 	p.stop()
 
-	b.ReportMetric(late.quantile(0.50), "late-p50-ms")
-	b.ReportMetric(late.quantile(0.99), "late-p99-ms")
-	b.ReportMetric(late.quantile(1), "late-max-ms")
-	b.ReportMetric(float64(watch.peak), "goroutines-peak")
-	b.ReportMetric(float64(late.early.Load()), "early")
-	b.ReportMetric(watch.canary.quantile(0.99), "canary-p99-ms")
-	b.ReportMetric(watch.canary.quantile(1), "canary-max-ms")
+	watch.Report(b, late)
+	b.ReportMetric(float64(watch.Peak), "goroutines-peak")
 	b.ReportMetric(0, "ns/op") // means nothing here
 }
 

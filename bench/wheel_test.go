@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -137,7 +136,7 @@ func (f *filled) restore(op string, ids []string, due []int64) {
 func makeIDs(first, n int) []string {
 	ids := make([]string, n)
 	for i := range ids {
-		ids[i] = strconv.Itoa(2026_093012345600000 + first + i)
+		ids[i] = idOf(first + i)
 	}
 	return ids
 }
