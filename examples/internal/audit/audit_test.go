@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -111,7 +112,30 @@ func (s *shop) fire(orderNo string, from executor.Source) {
 
 func (s *shop) call(orderNo string, from executor.Source) {
 	s.t.Helper()
-	require.NoError(s.t, s.close(s.t.Context(), executor.Task{ID: orderNo, Attempt: 1, Now: time.Now(), Source: from}))
+	s.callAt(orderNo, from, time.Now())
+}
+
+func (s *shop) callAt(orderNo string, from executor.Source, now time.Time) {
+	s.t.Helper()
+	require.NoError(s.t, s.close(s.t.Context(), executor.Task{ID: orderNo, Attempt: 1, Now: now, Source: from}))
+}
+
+// noteCall notes a call that no handler got.
+func (s *shop) noteCall(orderNo, from, claim string, now time.Time) {
+	s.log.write("enter %d %d %d %s 1 %s %q\n", s.log.calls.Add(1), time.Now().UnixMicro(), now.UnixMicro(), claim, from, orderNo)
+}
+
+func (s *shop) extend(orderNo string, to time.Time) {
+	s.t.Helper()
+	require.NoError(s.t, s.store.Extend(s.t.Context(), orderNo, to))
+}
+
+// told is what Schedule does, and the note that it has returned.
+func (s *shop) told(orderNo string, to time.Time) {
+	s.t.Helper()
+	begun := time.Now()
+	require.NoError(s.t, s.redis.ZAdd(s.t.Context(), "{"+namespace+":0}:due", redis.Z{Score: float64(to.UnixMilli()), Member: orderNo}).Err())
+	s.Moved(begun, orderNo, to)
 }
 
 // settle removes the order's task, as the engine would.
@@ -183,6 +207,31 @@ func TestEachPlantedViolationIsReportedAndNothingElse(t *testing.T) {
 			func(s *shop) { s.call("open", executor.FromWheel) },
 			func(r *Report) { r.Early = 1; r.By.Wheel++ },
 		},
+		"the handler is called before the time that the engine has been told since": {
+			func(s *shop) {
+				s.create("moved", time.Now().Add(-time.Second), "")
+				s.extend("moved", time.Now().Add(time.Hour))
+				s.told("moved", time.Now().Add(time.Hour))
+				s.call("moved", executor.FromWheel)
+			},
+			func(r *Report) { r.Early = 1; r.By.Wheel++; r.Orders++; r.Open++ },
+		},
+		"the handler is called before every time that an order had": {
+			func(s *shop) {
+				s.extend("open", time.Now().Add(2*time.Hour))
+				s.call("open", executor.FromRecovery)
+			},
+			func(r *Report) { r.Early = 1; r.By.Recovery++ },
+		},
+		"an order is closed by a clock that is ahead": {
+			func(s *shop) {
+				s.create("hasty", time.Now().Add(-time.Second), "")
+				s.extend("hasty", time.Now().Add(time.Minute))
+				s.callAt("hasty", executor.FromWheel, time.Now().Add(time.Hour))
+				s.settle("hasty")
+			},
+			func(r *Report) { r.Early = 1; r.By.Wheel++; r.Orders++; r.Closed++ },
+		},
 		"the task of an open order is lost": {
 			func(s *shop) { s.settle("open") },
 			func(r *Report) { r.Lost = 1 },
@@ -248,6 +297,30 @@ func TestWhatIsNoViolationIsNotReported(t *testing.T) {
 		"a closed order is handled again": {
 			func(s *shop) { s.fire("closed", executor.FromRecovery); s.fire("closed", executor.FromSweep) },
 			func(r *Report) { r.By.Recovery++; r.By.Sweep++ },
+		},
+		"a call before the engine was told that the order has moved": {
+			func(s *shop) {
+				s.create("moved", time.Now().Add(-time.Second), "")
+				s.extend("moved", time.Now().Add(time.Hour))
+				s.call("moved", executor.FromWheel)
+				time.Sleep(time.Millisecond) // the store's clock has whole milliseconds
+				s.told("moved", time.Now().Add(time.Hour))
+			},
+			func(r *Report) { r.By.Wheel++; r.Orders++; r.Open++ },
+		},
+		"a call before the time that Redis forgot when it was killed": {
+			func(s *shop) {
+				s.create("moved", time.Now().Add(-time.Second), "")
+				s.extend("moved", time.Now().Add(time.Hour))
+				s.told("moved", time.Now().Add(time.Hour))
+				s.RedisKilled()
+				s.call("moved", executor.FromRecovery)
+			},
+			func(r *Report) { r.By.Recovery++; r.Orders++; r.Open++ },
+		},
+		"a call that the reconciliation with the database brought": {
+			func(s *shop) { s.noteCall("closed", "reconcile", claimed, time.Now()) },
+			func(r *Report) { r.By.Reconcile++ },
 		},
 		"a task without an order": {
 			func(s *shop) { s.fire("ghost", executor.FromWheel) },
@@ -316,8 +389,8 @@ func TestLatenessIsThatOfTheFirstCallOfEachClosedOrder(t *testing.T) {
 		orderNo := fmt.Sprint("order ", i)
 		s.create(orderNo, expire, "")
 		task := executor.Task{ID: orderNo, Attempt: 1}
-		other.enter(expire.Add(time.Duration(i+1)*time.Millisecond), task)
-		if i != 7 { // that one stays open, so it does not count
+		other.enter(expire.Add(time.Duration(i+1)*time.Millisecond), task) // and never returned: it was killed
+		if i != 7 {                                                        // that one stays open, so it does not count
 			s.fire(orderNo, executor.FromRecovery)
 		}
 	}
@@ -328,6 +401,49 @@ func TestLatenessIsThatOfTheFirstCallOfEachClosedOrder(t *testing.T) {
 	require.Zero(t, r.Early)
 }
 
+func TestLatenessIsCountedFromTheLastTimeOfAnOrderThatWasExtended(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	first := time.UnixMilli(time.Now().UnixMilli() - 5000)
+	last := first.Add(2 * time.Second)
+	s.create("moved", first, "")
+	s.extend("moved", last)
+	n := s.log.enter(first.Add(time.Millisecond), executor.Task{ID: "moved", Attempt: 1, Now: first})
+	s.log.leave(first.Add(2*time.Millisecond), n, errors.New("not yet"))
+	s.told("moved", last)
+	s.log.enter(last.Add(7*time.Millisecond), executor.Task{ID: "moved", Attempt: 1, Now: last})
+	s.fire("moved", executor.FromRecovery)
+	r, err := s.Report(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, LateMS{P50: 7, P99: 7, Max: 7}, r.LateMS)
+	require.Zero(t, r.Early)
+}
+
+func TestWithoutAClaimOnlyMovesByTheSameProcessAreInForce(t *testing.T) {
+	t.Parallel()
+	const orderNo = "x"
+	s := &schedule{firstMS: map[string]int64{orderNo: 10}, moves: map[string][]move{orderNo: {
+		{process: "other", atUS: 20_000, expireMS: 100}, {process: "mine", atUS: 30_000, expireMS: 50}, {process: "other", atUS: 40_000, expireMS: 200},
+	}}}
+	inForceMS := func(claim string, nowMS int64) int64 {
+		us := s.inForceUS(&call{process: "mine", orderNo: orderNo, claim: claim, nowUS: 1000 * nowMS}, 200)
+		return us / 1000
+	}
+	for _, c := range []struct{ nowMS, claimed, unclaimed int64 }{{19, 10, 10}, {20, 100, 10}, {30, 50, 50}, {39, 50, 50}, {40, 200, 50}} {
+		require.Equal(t, c.claimed, inForceMS(claimed, c.nowMS), c)
+		require.Equal(t, c.unclaimed, inForceMS(unclaimed, c.nowMS), c)
+	}
+}
+
+func TestAMoveIsForgottenOnlyByAKillSoonAfterIt(t *testing.T) {
+	t.Parallel()
+	m := move{begunUS: 5_000_000, atUS: 5_500_000}
+	for killUS, want := range map[int64]bool{4_999_999: false, 5_000_000: true, 7_500_000: true, 7_500_001: false} {
+		s := &schedule{killsUS: []int64{1, killUS}}
+		require.Equal(t, want, s.forgotten(m), killUS)
+	}
+}
+
 func TestACallIsNotedWithItsOutcome(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -336,11 +452,11 @@ func TestACallIsNotedWithItsOutcome(t *testing.T) {
 	require.EqualError(t, fails(t.Context(), executor.Task{ID: "x", Attempt: 3, Source: executor.FromSweep}), "no\nway")
 	s.report()
 	var orderNo, source, text string
-	var attempt int
+	var attempt, pid int
 	var entryUS, commitUS int64
-	require.NoError(t, s.db.QueryRowContext(t.Context(), `SELECT order_no, source, attempt, entry_us, commit_us, error FROM audit_calls`).
-		Scan(&orderNo, &source, &attempt, &entryUS, &commitUS, &text))
-	require.Equal(t, []any{"x", "sweep", 3, "no\nway"}, []any{orderNo, source, attempt, text})
+	require.NoError(t, s.db.QueryRowContext(t.Context(), `SELECT pid, order_no, source, attempt, entry_us, commit_us, error FROM audit_calls`).
+		Scan(&pid, &orderNo, &source, &attempt, &entryUS, &commitUS, &text))
+	require.Equal(t, []any{os.Getpid(), "x", "sweep", 3, "no\nway"}, []any{pid, orderNo, source, attempt, text})
 	require.LessOrEqual(t, before, entryUS)
 	require.LessOrEqual(t, entryUS, commitUS)
 }
@@ -373,4 +489,14 @@ func TestANoteThatCannotBeWrittenIsReported(t *testing.T) {
 	s.log.file = file
 	_, err = s.Report(t.Context())
 	require.ErrorContains(t, err, "file already closed")
+	s.log.failed.Store(nil) // or closing the shop would tell it again
+}
+
+func TestCloseReturnsTheNoteThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	n, err := OpenNotes(t.TempDir())
+	require.NoError(t, err)
+	require.NoError(t, n.log.file.Close())
+	n.RedisKilled()
+	require.ErrorContains(t, n.Close(), "file already closed")
 }
