@@ -438,7 +438,7 @@ func TestWithoutAClaimOnlyMovesByTheSameProcessAreInForce(t *testing.T) {
 func TestAMoveIsForgottenOnlyByAKillSoonAfterIt(t *testing.T) {
 	t.Parallel()
 	m := move{begunUS: 5_000_000, atUS: 5_500_000}
-	for killUS, want := range map[int64]bool{4_999_999: false, 5_000_000: true, 7_500_000: true, 7_500_001: false} {
+	for killUS, want := range map[int64]bool{4_999_999: false, 5_000_000: true, 8_500_000: true, 8_500_001: false} {
 		s := &schedule{killsUS: []int64{1, killUS}}
 		require.Equal(t, want, s.forgotten(m), killUS)
 	}

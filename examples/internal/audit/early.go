@@ -9,8 +9,8 @@ import (
 
 // forgetsUS is how long before a kill Redis may have answered what it has not
 // written yet: with appendfsync everysec it lets a write wait while an fsync
-// runs, for two seconds at most.
-const forgetsUS = 2_000_000
+// runs, for two seconds at most; and the kill is noted when it has been done.
+const forgetsUS = 3_000_000
 
 // schedule tells what the engine had been told of an order when a task of it was
 // claimed.

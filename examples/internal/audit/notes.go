@@ -43,8 +43,8 @@ func (n *Notes) Moved(begun time.Time, orderNo string, expireAt time.Time) {
 	n.log.moved(begun, time.Now(), orderNo, expireAt)
 }
 
-// RedisKilled notes that Redis is killed now, and may forget what it has
-// answered lately.
+// RedisKilled notes that Redis has been killed just now, and may have forgotten
+// what it had answered lately.
 func (n *Notes) RedisKilled() { n.log.killed(time.Now()) }
 
 // Close closes the file.
