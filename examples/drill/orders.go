@@ -31,8 +31,8 @@ const (
 	price        = 100
 	couponValid  = 24 * time.Hour
 	shortestLife = 2 * time.Second // from an order's creation to its expire_at
-	longestLife  = 8 * time.Second
-	longestMove  = 4 * time.Second // of an extension
+	longestLife  = 6 * time.Second
+	longestMove  = 3 * time.Second // of an extension
 )
 
 // commitsFirst is how many of a hundred orders are created before they are

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	perOrder     = 1500 * time.Microsecond // orders are created no faster than one in this time,
-	perKill      = time.Second             // and no faster than their part in one kill's time
+	perOrder     = 2 * time.Millisecond // orders are created no faster than one in this time,
+	perKill      = time.Second          // and no faster than their part in one kill's time
 	watchEvery   = 250 * time.Millisecond
 	tellEvery    = 5 * time.Second
 	finishWithin = 2 * time.Minute // nothing happens any more: a hang
@@ -30,6 +30,7 @@ type round struct {
 	place   *place
 	audit   *audit.Audit
 	log     io.Writer
+	keep    bool // the files
 
 	mu struct {
 		sync.Mutex
@@ -71,8 +72,8 @@ func newRound(ctx context.Context, o options, seed uint64, log io.Writer) (r *ro
 	return r, r.audit.NoteStock(ctx)
 }
 
-// close ends what the round has started and removes its files. All workers have
-// ended.
+// close ends what the round has started and removes its files, unless they are to
+// be kept. All workers have ended.
 func (r *round) close() error {
 	var errs []error
 	if r.audit != nil {
@@ -84,7 +85,7 @@ func (r *round) close() error {
 	if r.redis != nil {
 		r.redis.stop()
 	}
-	if r.job.Dir != "" {
+	if r.job.Dir != "" && !r.keep {
 		errs = append(errs, os.RemoveAll(r.job.Dir))
 	}
 	return errors.Join(errs...)
@@ -105,9 +106,10 @@ func (r *round) run(ctx context.Context, plan []event) error {
 			}
 		})
 	}
-	harmed, finished := make(chan struct{}), make(chan struct{})
+	harmed := make(chan struct{})
+	working, finish := context.WithCancel(ctx)
 	for n := range r.job.Processes {
-		part(func() error { return (&slot{round: r, number: n}).run(ctx, of(plan, n), finished) })
+		part(func() error { return (&slot{round: r, number: n}).run(ctx, working, of(plan, n)) })
 	}
 	part(func() error {
 		defer close(harmed)
@@ -117,7 +119,7 @@ func (r *round) run(ctx context.Context, plan []event) error {
 		return r.harm(ctx, ofRedis(plan))
 	})
 	part(func() error {
-		defer close(finished)
+		defer finish()
 		return r.watch(ctx, harmed)
 	})
 	parts.Wait()
@@ -232,5 +234,10 @@ func runRound(ctx context.Context, o options, rng *rand.Rand, log io.Writer) (f 
 	if err := r.run(ctx, plan); err != nil {
 		return nil, err
 	}
-	return r.judge(ctx)
+	f, err = r.judge(ctx)
+	if err != nil || !f.sound() {
+		r.keep = true
+		fmt.Fprintf(log, "what there is to look at is kept: %s\n", r.job.Dir)
+	}
+	return f, err
 }

@@ -23,9 +23,9 @@ type slot struct {
 	worker *process
 }
 
-// run does the events at their instants, lets the last worker work until
-// finished is closed, and stops it.
-func (s *slot) run(ctx context.Context, events []event, finished <-chan struct{}) (err error) {
+// run does the events at their instants, lets the last worker work until all is
+// done, which ends the context working, and stops it.
+func (s *slot) run(ctx, working context.Context, events []event) (err error) {
 	if err := s.spawn(""); err != nil {
 		return err
 	}
@@ -44,10 +44,8 @@ func (s *slot) run(ctx context.Context, events []event, finished <-chan struct{}
 			return fmt.Errorf("%v: %w", e, err)
 		}
 	}
-	select {
-	case <-finished:
-	case <-ctx.Done():
-		return ctx.Err()
+	if _, err := s.worker.await(working, "", s.heard); working.Err() == nil || ctx.Err() != nil {
+		return err
 	}
 	return s.stop(ctx)
 }
