@@ -9,10 +9,10 @@ import (
 	"github.com/orderwheel/orderwheel/order"
 )
 
-// plan is all that will happen to an order by the hand of its customer. It is the
-// same whichever worker does it, and again after a kill: so a task that a killed
-// worker left without its order is never early for the order that comes later. An
-// order can have expired before it is created.
+// customer is an order, and all that its customer will do to it. That is the same
+// whichever worker does it, and again after a kill: so a task that a killed worker
+// left without its order is never early for the order that comes later. An order
+// can have expired before it is created.
 type customer struct {
 	order    order.Order
 	createAt time.Time
@@ -39,7 +39,7 @@ const (
 // scheduled: none, for nothing brings these back if a kill comes in between.
 const commitsFirst = 0
 
-// customer gives the plan of one order: a hundred kinds, each as often.
+// customer gives one of the job's orders. Half of them do nothing, and close.
 func (j job) customer(i int) customer {
 	rng := rand.New(rand.NewPCG(j.Seed, uint64(i)))
 	between := func(from, to time.Duration) time.Duration {

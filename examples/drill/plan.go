@@ -10,8 +10,8 @@ import (
 
 // event is one harm that is done to a run.
 type event struct {
-	At   float64       // when: the share of the time in which orders are created
-	Do   action        //
+	At   float64 // when: the share of the time in which orders are created
+	Do   action
 	Slot int           // whose worker
 	Step step          // of a kill: where
 	For  time.Duration // how long Redis is down, or the worker stands still
@@ -20,13 +20,17 @@ type event struct {
 // action is what an event does.
 type action string
 
+// The actions.
 const (
 	killWorker  action = "kill"  // kill -9
 	pauseWorker action = "pause" // SIGSTOP, and SIGCONT past its lease
 	killRedis   action = "redis" // kill -9, and a restart with the same files
-	pausesPer          = 10      // kills: a pause for every so many
-	pastLease          = lease   // a pause lasts a lease and up to this
-	longestDown        = 3 * time.Second / 2
+)
+
+const (
+	pausesPer   = 10                  // kills: a pause for every so many
+	pastLease   = lease               // a pause lasts a lease and up to this
+	longestDown = 3 * time.Second / 2 // of Redis
 )
 
 func (e event) String() string {
