@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/orderwheel/orderwheel"
@@ -28,35 +27,26 @@ type shop struct {
 	steps  *steps
 }
 
-// act is one thing that a customer does, at its instant.
-type act struct {
-	at time.Time
-	do func(context.Context) error
-}
-
-// acts lists what is still to be done of the slot's orders, the earliest first.
-func (s *shop) acts(ctx context.Context, j job) ([]act, error) {
-	have, err := s.place.states(ctx)
-	if err != nil {
-		return nil, err
-	}
+// acts lists what is still to be done of an order. creating is told when it has
+// been created.
+func (s *shop) acts(c customer, have map[string]state, creating *sync.WaitGroup) []act {
 	var acts []act
-	for i := j.Slot; i < j.Orders; i += j.Processes {
-		c := j.customer(i)
-		now, created := have[c.order.No]
-		if !created {
-			acts = append(acts, act{c.createAt, func(ctx context.Context) error { return s.create(ctx, c) }})
-		}
-		open := !created || now.status == order.Unpaid
-		if !c.extendAt.IsZero() && open && now.expireMS != c.extendTo.UnixMilli() {
-			acts = append(acts, act{c.extendAt, func(ctx context.Context) error { return s.extend(ctx, c) }})
-		}
-		if !c.payAt.IsZero() && (open || now.status == order.Closed && !now.refunded) {
-			acts = append(acts, act{c.payAt, func(ctx context.Context) error { return s.pay(ctx, c) }})
-		}
+	now, created := have[c.order.No]
+	if !created {
+		creating.Add(1)
+		acts = append(acts, act{c.createAt, func(ctx context.Context) error {
+			defer creating.Done()
+			return s.create(ctx, c)
+		}})
 	}
-	slices.SortStableFunc(acts, func(a, b act) int { return a.at.Compare(b.at) })
-	return acts, nil
+	open := !created || now.status == order.Unpaid
+	if !c.extendAt.IsZero() && open && now.expireMS != c.extendTo.UnixMilli() {
+		acts = append(acts, act{c.extendAt, func(ctx context.Context) error { return s.extend(ctx, c) }})
+	}
+	if !c.payAt.IsZero() && (open || now.status == order.Closed && !now.refunded) {
+		acts = append(acts, act{c.payAt, func(ctx context.Context) error { return s.pay(ctx, c) }})
+	}
+	return acts
 }
 
 // state is an order as it stands in the database.
@@ -67,7 +57,7 @@ type state struct {
 }
 
 func (p *place) states(ctx context.Context) (have map[string]state, err error) {
-	err = retryRead(ctx, func(ctx context.Context) error {
+	err = retryBusy(ctx, func(ctx context.Context) error {
 		have = map[string]state{}
 		rows, err := p.store.DB().QueryContext(ctx, `
 			SELECT order_no, status, expire_at, EXISTS (SELECT 1 FROM refunds WHERE payment_id = 'payment of ' || order_no)
@@ -89,27 +79,16 @@ func (p *place) states(ctx context.Context) (have map[string]state, err error) {
 	return have, err
 }
 
-// play does acts at their instants, several at once, until all are done, ctx
-// ends, or one fails.
-func play(ctx context.Context, acts []act) error {
+// play does what the customers of a job want, at its instant. It returns with the
+// first error, or nil when ctx ends.
+func (s *shop) play(ctx context.Context, j job) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	var taken atomic.Int64
-	var wg sync.WaitGroup
-	for range customersAtOnce {
-		wg.Go(func() {
-			for {
-				i := int(taken.Add(1)) - 1
-				if i >= len(acts) || !sleepUntil(ctx, acts[i].at) {
-					return
-				}
-				if err := acts[i].do(ctx); err != nil && ctx.Err() == nil {
-					fail(err)
-				}
-			}
-		})
+	t := startTimeline(ctx, customersAtOnce, fail)
+	if err := s.customers(ctx, j, t); err != nil && ctx.Err() == nil {
+		fail(err)
 	}
-	wg.Wait()
+	t.wait()
 	if err := context.Cause(ctx); err != ctx.Err() {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -42,11 +43,7 @@ func (w *worker) hold(ctx context.Context, log *slog.Logger) (err error) {
 	c.SweepEvery = time.Hour
 	err = w.withEngine(ctx, c, func(engine *orderwheel.Engine) error {
 		s := &shop{place: p, engine: engine, notes: notes, steps: w.steps}
-		var acts []act
-		for i := range w.job.Orders {
-			acts = append(acts, act{do: func(ctx context.Context) error { return s.create(ctx, w.job.customer(i)) }})
-		}
-		return play(ctx, acts)
+		return s.createAll(ctx, w.job)
 	})
 	if err != nil {
 		return err
@@ -63,6 +60,26 @@ func (w *worker) hold(ctx context.Context, log *slog.Logger) (err error) {
 		<-ctx.Done()
 		return nil
 	})
+}
+
+// createAll creates all orders of a job at once.
+func (s *shop) createAll(ctx context.Context, j job) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	t := startTimeline(ctx, customersAtOnce, fail)
+	var creating sync.WaitGroup
+	for i := range j.Orders {
+		creating.Add(1)
+		t.add(ctx, act{do: func(ctx context.Context) error {
+			defer creating.Done()
+			return s.create(ctx, j.customer(i, 0))
+		}})
+	}
+	waitFor(ctx, &creating)
+	err := context.Cause(ctx)
+	fail(nil)
+	t.wait()
+	return err
 }
 
 // holder is a handler whose calls never return, but with an error.

@@ -12,7 +12,7 @@ import (
 // customer is an order, and all that its customer will do to it. That is the same
 // whichever worker does it, and again after a kill: so a task that a killed worker
 // left without its order is never early for the order that comes later. An order
-// can have expired before it is created.
+// can have expired before it is created, if its worker was down.
 type customer struct {
 	order    order.Order
 	createAt time.Time
@@ -40,12 +40,13 @@ const (
 const commitsFirst = 0
 
 // customer gives one of the job's orders. Half of them do nothing, and close.
-func (j job) customer(i int) customer {
+// slip is how late they are, all of them (see pace.go).
+func (j job) customer(i int, slip time.Duration) customer {
 	rng := rand.New(rand.NewPCG(j.Seed, uint64(i)))
 	between := func(from, to time.Duration) time.Duration {
 		return from + time.Duration(rng.Float64()*float64(to-from))
 	}
-	c := customer{createAt: j.Start.Add(j.Spread * time.Duration(i) / time.Duration(j.Orders))}
+	c := customer{createAt: j.Start.Add(j.Spread*time.Duration(i)/time.Duration(j.Orders) + slip)}
 	life := between(shortestLife, longestLife)
 	c.order = order.Order{
 		ExpireAt: time.UnixMilli(c.createAt.Add(life).UnixMilli()),
@@ -82,7 +83,7 @@ func sku(i int) string { return fmt.Sprintf("sku-%d", i%skus) }
 func (p *place) prepare(ctx context.Context, j job) error {
 	demand := map[string]int64{}
 	for i := range j.Orders {
-		o := j.customer(i).order
+		o := j.customer(i, 0).order
 		for _, item := range o.Items {
 			demand[item.SKU] += item.Quantity
 		}

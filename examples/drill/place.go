@@ -42,7 +42,7 @@ func openPlace(ctx context.Context, j job, st *steps) (*place, error) {
 			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 		}),
 	}
-	if err := retryRead(ctx, db.PingContext); err != nil {
+	if err := retryBusy(ctx, db.PingContext); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
 	return p, nil
@@ -52,13 +52,13 @@ const maxConns = 8
 
 func (p *place) close() error { return errors.Join(p.redis.Close(), p.store.DB().Close()) }
 
-// retryRead reads again while the database is locked, by a process that stands
+// retryBusy calls again while the database is locked, by a process that stands
 // still for one: not for ever, but longer than any of them does.
-func retryRead(ctx context.Context, read func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, readWithin)
+func retryBusy(ctx context.Context, call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, busyWithin)
 	defer cancel()
 	for {
-		err := read(ctx)
+		err := call(ctx)
 		if err == nil || !(sqlite.Dialect{}).Retryable(err) {
 			return err
 		}
@@ -70,13 +70,13 @@ func retryRead(ctx context.Context, read func(context.Context) error) error {
 	}
 }
 
-const readWithin = 30 * time.Second // a hang
+const busyWithin = 30 * time.Second // a hang
 
 // tally is how far a round is, in orders.
 type tally struct{ created, paid, closed, open int64 }
 
 func (p *place) tally(ctx context.Context) (t tally, err error) {
-	err = retryRead(ctx, func(ctx context.Context) error {
+	err = retryBusy(ctx, func(ctx context.Context) error {
 		return p.store.DB().QueryRowContext(ctx, `
 			SELECT count(*), count(*) FILTER (WHERE status = 'paid'), count(*) FILTER (WHERE status = 'closed'),
 				count(*) FILTER (WHERE status = 'unpaid')

@@ -65,8 +65,8 @@ func TestTheSameSeedGivesTheSameOrders(t *testing.T) {
 	j := job{Orders: 1000, Seed: 7, Start: time.UnixMilli(1_700_000_000_000), Spread: time.Minute}
 	pays, extends := 0, 0
 	for i := range j.Orders {
-		c := j.customer(i)
-		require.Equal(t, c, j.customer(i))
+		c := j.customer(i, time.Second)
+		require.Equal(t, c, j.customer(i, time.Second))
 		require.NoError(t, c.order.Validate())
 		require.False(t, c.order.ExpireAt.Before(c.createAt.Add(shortestLife-time.Millisecond)))
 		require.True(t, c.extendTo.After(c.order.ExpireAt))
@@ -81,7 +81,7 @@ func TestTheSameSeedGivesTheSameOrders(t *testing.T) {
 	require.InDelta(t, 350, pays, 100)
 	require.InDelta(t, 200, extends, 100)
 	j.Seed++
-	require.NotEqual(t, job{Orders: 1000, Seed: 7, Start: j.Start, Spread: j.Spread}.customer(3), j.customer(3))
+	require.NotEqual(t, job{Orders: 1000, Seed: 7, Start: j.Start, Spread: j.Spread}.customer(3, 0), j.customer(3, 0))
 }
 
 func TestAScheduleIsKnownByItsFlush(t *testing.T) {

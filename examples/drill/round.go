@@ -62,6 +62,9 @@ func newRound(ctx context.Context, o options, seed uint64, log io.Writer) (r *ro
 	if err := r.place.store.CreateSchema(ctx); err != nil {
 		return r, err
 	}
+	if _, err := db.ExecContext(ctx, slipsTable); err != nil {
+		return r, err
+	}
 	r.audit, err = audit.Open(ctx, audit.Config{DB: db, Redis: r.place.redis, Namespace: namespace, Dir: r.job.Dir})
 	if err != nil {
 		return r, err

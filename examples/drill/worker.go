@@ -97,13 +97,7 @@ func (w *worker) run(ctx context.Context, log *slog.Logger) (err error) {
 // serve does what the customers want until the worker is to stop.
 func (w *worker) serve(ctx context.Context, s *shop) error {
 	if !w.job.Idle {
-		acts, err := s.acts(ctx, w.job)
-		if err == nil {
-			err = play(ctx, acts)
-		}
-		if err != nil && ctx.Err() == nil {
-			return err
-		}
+		return s.play(ctx, w.job)
 	}
 	<-ctx.Done()
 	return nil
