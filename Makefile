@@ -7,7 +7,7 @@ GOTEST    ?= go test
 BENCH     ?= .
 BENCHTIME ?= 1s
 FUZZTIME  ?= 30s
-DRILL     ?= -orders 10000 -kills 10 -redis-kills 2
+DRILL     ?= -orders 7000 -kills 10 -redis-kills 2
 
 # Nested modules with tests of their own.
 NESTED := $(patsubst %/go.mod,%,$(wildcard bench/*/go.mod))
