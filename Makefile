@@ -7,7 +7,7 @@ GOTEST    ?= go test
 BENCH     ?= .
 BENCHTIME ?= 1s
 FUZZTIME  ?= 30s
-DRILL     ?= -orders 10000 -kills 10 -rounds 5
+DRILL     ?= -orders 7000 -kills 10 -redis-kills 2
 SOAK      ?= -d 30m
 
 # Nested modules with tests of their own.
@@ -56,7 +56,7 @@ russellluo-deadlock: ## hang RussellLuo's timing wheel, and show how
 	go run ./bench/deadlock
 
 .PHONY: drill
-drill: servers ## kill -9 the engine at random, over and over, and audit what is left (DRILL: flags)
+drill: servers ## kill -9 workers and Redis over and over, and audit what is left (DRILL: flags)
 	go run ./examples/drill $(DRILL)
 
 .PHONY: soak

@@ -3,10 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,11 +19,17 @@ import (
 // which must be empty in the end.
 func drill(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
+	return drillWith(t, "PATH="+os.Getenv("PATH"), args...)
+}
+
+func drillWith(t *testing.T, path string, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	program := built.Program(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // a hang
 	defer cancel()
 	temp := t.TempDir()
-	cmd := exec.CommandContext(ctx, built.Program(t), args...)
-	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp, path)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
@@ -36,14 +41,32 @@ func drill(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-func TestADrillOfRandomKillsFindsNoHarm(t *testing.T) {
+func TestADrillFindsNoHarm(t *testing.T) {
 	t.Parallel()
 	redistest.Start(t).Kill() // skips or fails where there is no redis-server
-	status, stdout, stderr := drill(t, "-orders", "1000", "-kills", "6")
+	status, stdout, stderr := drill(t, "-orders", "1000", "-kills", "6", "-redis-kills", "1", "-seed", "1", "-json")
 	require.Zero(t, status, "%s%s", stdout, stderr)
-	require.Contains(t, stderr, "round 1 of 1: 1,000 orders, 6 kills\n")
-	require.Regexp(t, `orders +1,000\n`, stdout)
+	require.Contains(t, stderr, "seed 1\nround 1 of 1: 1,000 orders, 2 workers, 6 kills, 1 kills of Redis\n")
+	var f figures
+	require.NoError(t, json.Unmarshal([]byte(stdout), &f))
+	require.EqualValues(t, 1000, f.Orders)
+	require.EqualValues(t, f.Orders, f.Closed+f.Paid)
+	require.EqualValues(t, 1, f.Kills["redis"])
+	var kills int64
+	for _, n := range f.Kills {
+		kills += n
+	}
+	require.EqualValues(t, 7, kills)
+}
+
+func TestWithoutARedisServerTheDrillSaysSoAndKillsWorkersOnly(t *testing.T) {
+	t.Parallel()
+	status, stdout, stderr := drillWith(t, "PATH="+t.TempDir(), "-orders", "200", "-kills", "3", "-redis-kills", "2")
+	require.Zero(t, status, "%s%s", stdout, stderr)
+	require.Contains(t, stderr, "redis-server is not installed: a Redis in this process serves, so Redis itself is not killed\n")
+	require.NotContains(t, stdout, "redis")
 	require.NotContains(t, stdout, "WRONG")
+	require.Regexp(t, `kills +3 `, stdout)
 }
 
 func TestBadFlagsAreRefusedInOneLine(t *testing.T) {
@@ -53,6 +76,8 @@ func TestBadFlagsAreRefusedInOneLine(t *testing.T) {
 		"drill: -orders is 0, expected 1 or more\n":              {"-orders", "0"},
 		"drill: -kills is -1, expected 0 or more\n":              {"-kills", "-1"},
 		"drill: -rounds is 0, expected 1 or more\n":              {"-rounds", "0"},
+		"drill: -processes is 0, expected 1 or more\n":           {"-processes", "0"},
+		"drill: -redis-kills is -1, expected 0 or more\n":        {"-redis-kills", "-1"},
 		"drill: flag provided but not defined: -what\n":          {"-what"},
 	} {
 		status, stdout, stderr := drill(t, args...)
@@ -68,25 +93,4 @@ func TestHelpIsNoError(t *testing.T) {
 	require.Zero(t, status)
 	require.Equal(t, usage, stdout)
 	require.Empty(t, stderr)
-}
-
-func TestAWorkerThatFailsIsAnError(t *testing.T) {
-	t.Parallel()
-	_, err := runWorker(t.Context(), built.Program(t), job{Dir: filepath.Join(t.TempDir(), "no such folder")}, time.Minute)
-	require.ErrorContains(t, err, "a worker failed: exit status 1\n")
-}
-
-func TestAWorkerThatIsKilledHasNotFinished(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	cmd, _, err := workerCommand(ctx, built.Program(t), job{Dir: t.TempDir()})
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	cancel()
-	require.Error(t, cmd.Wait())
-	require.Equal(t, syscall.SIGKILL, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal())
-
-	finished, err := runWorker(t.Context(), built.Program(t), job{Dir: t.TempDir()}, time.Nanosecond)
-	require.NoError(t, err)
-	require.False(t, finished)
 }

@@ -2,89 +2,90 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
+	"math/rand/v2"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/orderwheel/orderwheel/examples/internal/audit"
 	"github.com/orderwheel/orderwheel/order"
-	"github.com/orderwheel/orderwheel/order/sqlstore"
-	"github.com/orderwheel/orderwheel/order/sqlstore/sqlite"
 )
 
-const namespace = "drill"
+// customer is an order, and all that its customer will do to it. That is the same
+// whichever worker does it, and again after a kill: so a task that a killed worker
+// left without its order is never early for the order that comes later. An order
+// can have expired before it is created, if its worker was down.
+type customer struct {
+	order    order.Order
+	createAt time.Time
+	payAt    time.Time // zero: never
+	extendAt time.Time // zero: never
+	extendTo time.Time
 
-// place is what all processes of a round share: the orders, Redis, and the
-// audit's notes.
-type place struct {
-	store *sqlstore.Store
-	redis *redis.Client
-	audit *audit.Audit
-	close func() error
+	// commitFirst: the order is created before it is scheduled. A kill between the
+	// two leaves an order that only a reconciliation with the database finds.
+	commitFirst bool
 }
 
-func open(ctx context.Context, j job) (*place, error) {
-	// A killed process loses no commit, synced or not: only a power failure does.
-	db, err := sqlite.OpenWith(ctx, filepath.Join(j.Dir, "orders.db"), sqlite.Options{Sync: sqlite.SyncNormal})
-	if err != nil {
-		return nil, err
-	}
-	p := &place{
-		store: sqlstore.New(db, sqlite.Dialect{}),
-		redis: redis.NewClient(&redis.Options{Addr: j.Redis, ContextTimeoutEnabled: true}),
-	}
-	p.close = func() error { return errors.Join(p.redis.Close(), db.Close()) }
-	if err := p.store.CreateSchema(ctx); err != nil {
-		return nil, errors.Join(err, p.close())
-	}
-	p.audit, err = audit.Open(ctx, audit.Config{DB: db, Redis: p.redis, Namespace: namespace, Dir: j.Dir})
-	if err != nil {
-		return nil, errors.Join(err, p.close())
-	}
-	p.close = func() error { return errors.Join(p.audit.Close(), p.redis.Close(), db.Close()) }
-	return p, nil
-}
-
-// Each order has a unit of one of the skus, and every tenth has a coupon. An
-// order's expire_at is the same whichever worker creates it, so that a task
-// that a killed worker left without its order is never early for the order that
-// comes later; and so an order can have expired before it is created.
+// Each order has units of one or two of the skus, and every tenth has a coupon.
 const (
-	skus        = 5
-	price       = 100
-	couponValid = 24 * time.Hour
-	firstExpire = 2 * time.Second  // after the start
-	thenSpread  = 15 * time.Second // for the others
+	skus         = 5
+	price        = 100
+	couponValid  = 24 * time.Hour
+	shortestLife = 2 * time.Second // from an order's creation to its expire_at
+	longestLife  = 6 * time.Second
+	longestMove  = 3 * time.Second // of an extension
 )
 
-func (j job) order(i int) order.Order {
-	o := order.Order{
-		ExpireAt: j.Start.Add(firstExpire + thenSpread*time.Duration(i)/time.Duration(j.Orders)),
+// commitsFirst is how many of a hundred orders are created before they are
+// scheduled: none, for nothing brings these back if a kill comes in between.
+const commitsFirst = 0
+
+// customer gives one of the job's orders. Half of them do nothing, and close.
+// slip is how late they are, all of them (see pace.go).
+func (j job) customer(i int, slip time.Duration) customer {
+	rng := rand.New(rand.NewPCG(j.Seed, uint64(i)))
+	between := func(from, to time.Duration) time.Duration {
+		return from + time.Duration(rng.Float64()*float64(to-from))
+	}
+	c := customer{createAt: j.Start.Add(j.Spread*time.Duration(i)/time.Duration(j.Orders) + slip)}
+	life := between(shortestLife, longestLife)
+	c.order = order.Order{
+		ExpireAt: time.UnixMilli(c.createAt.Add(life).UnixMilli()),
 		No:       fmt.Sprintf("order-%06d", i), UserID: fmt.Sprintf("user-%06d", i), Amount: price,
-		Items: []order.Item{{SKU: fmt.Sprintf("sku-%d", i%skus), Quantity: 1}},
+		Items: []order.Item{{SKU: sku(i), Quantity: 1}},
+	}
+	if i%4 == 0 {
+		c.order.Items = append(c.order.Items, order.Item{SKU: sku(i + 1), Quantity: 2})
 	}
 	if i%10 == 0 {
-		o.CouponID = fmt.Sprintf("coupon-%06d", i)
+		c.order.CouponID = fmt.Sprintf("coupon-%06d", i)
 	}
-	return o
+	within := func() time.Time { return c.createAt.Add(between(0, life)) }
+	switch kind := rng.IntN(100); {
+	case kind < 25: // pays
+		c.payAt = within()
+	case kind < 30: // pays just as the order closes, or a little late
+		c.payAt = c.order.ExpireAt
+	case kind < 40: // extends
+		c.extendAt = within()
+	case kind < 45: // extends just as the order closes
+		c.extendAt = c.order.ExpireAt
+	case kind < 50: // extends and pays
+		c.extendAt, c.payAt = within(), c.order.ExpireAt
+	}
+	c.extendTo = time.UnixMilli(c.order.ExpireAt.Add(between(time.Second, longestMove)).UnixMilli())
+	c.commitFirst = rng.IntN(100) < commitsFirst
+	return c
 }
 
+func sku(i int) string { return fmt.Sprintf("sku-%d", i%skus) }
+
 // prepare delivers the stock and the coupons for a job's orders.
-func prepare(ctx context.Context, j job) (err error) {
-	p, err := open(ctx, j)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.close()) }()
+func (p *place) prepare(ctx context.Context, j job) error {
+	demand := map[string]int64{}
 	for i := range j.Orders {
-		o := j.order(i)
-		if i < skus {
-			if err := p.store.AddStock(ctx, o.Items[0].SKU, int64(j.Orders/skus+1)); err != nil {
-				return err
-			}
+		o := j.customer(i, 0).order
+		for _, item := range o.Items {
+			demand[item.SKU] += item.Quantity
 		}
 		if o.CouponID != "" {
 			if err := p.store.AddCoupon(ctx, o.CouponID, o.UserID, time.Now().Add(couponValid)); err != nil {
@@ -92,34 +93,10 @@ func prepare(ctx context.Context, j job) (err error) {
 			}
 		}
 	}
-	return p.audit.NoteStock(ctx)
-}
-
-// missing lists the orders of a job that have not been created yet.
-func (p *place) missing(ctx context.Context, j job) ([]order.Order, error) {
-	rows, err := p.store.DB().QueryContext(ctx, `SELECT order_no FROM orders`)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	created := map[string]bool{}
-	for rows.Next() {
-		var no string
-		if err := rows.Scan(&no); err != nil {
-			return nil, err
-		}
-		created[no] = true
-	}
-	var missing []order.Order
-	for i := range j.Orders {
-		if o := j.order(i); !created[o.No] {
-			missing = append(missing, o)
+	for sku, units := range demand {
+		if err := p.store.AddStock(ctx, sku, units); err != nil {
+			return err
 		}
 	}
-	return missing, rows.Err()
-}
-
-func (p *place) countOpen(ctx context.Context) (n int, err error) {
-	err = p.store.DB().QueryRowContext(ctx, `SELECT count(*) FROM orders WHERE status = 'unpaid'`).Scan(&n)
-	return n, err
+	return nil
 }

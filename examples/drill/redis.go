@@ -5,40 +5,58 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
-	"strings"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 )
 
-// server is a redis-server of our own.
+// server is a Redis of our own: a redis-server, or where none is installed one
+// in this process, which cannot be killed.
 type server struct {
 	addr string
+	dir  string
+	mini *miniredis.Miniredis // nil: a redis-server
+
 	cmd  *exec.Cmd
+	said *tail
 }
 
-const readyWithin = 10 * time.Second // a hang
+const readyWithin = 30 * time.Second // a hang
 
-// startRedis starts a redis-server on a free port of this machine, with its
-// files in dir.
+// startRedis starts one on a free port of this machine, with its files in dir.
 func startRedis(ctx context.Context, dir string) (*server, error) {
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		s := &server{mini: miniredis.NewMiniRedis()}
+		if err := s.mini.Start(); err != nil {
+			return nil, fmt.Errorf("start a Redis in the process: %w", err)
+		}
+		s.addr = s.mini.Addr()
+		return s, nil
+	}
 	addr, err := freeAddr()
 	if err != nil {
 		return nil, err
 	}
-	_, port, _ := net.SplitHostPort(addr)
-	var said strings.Builder
-	s := &server{addr: addr, cmd: exec.Command("redis-server",
-		"--bind", "127.0.0.1", "--port", port, "--dir", dir, "--save", "", "--appendonly", "yes")}
-	s.cmd.Stdout, s.cmd.Stderr = &said, &said
+	s := &server{addr: addr, dir: dir}
+	return s, s.start(ctx)
+}
+
+// start starts the redis-server, again with what it has in its files.
+func (s *server) start(ctx context.Context) error {
+	_, port, _ := net.SplitHostPort(s.addr)
+	s.said = new(tail)
+	s.cmd = exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--dir", s.dir,
+		"--save", "", "--appendonly", "yes", "--appendfsync", "everysec")
+	s.cmd.Stdout, s.cmd.Stderr = s.said, s.said
 	if err := s.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start redis-server, which must be installed: %w", err)
+		return fmt.Errorf("start redis-server: %w", err)
 	}
 	if err := s.waitReady(ctx); err != nil {
-		s.stop()
-		return nil, fmt.Errorf("redis-server does not answer: %w\n%s", err, said.String())
+		s.kill()
+		return fmt.Errorf("redis-server does not answer: %w\n%s", err, s.said)
 	}
-	return s, nil
+	return nil
 }
 
 func freeAddr() (string, error) {
@@ -67,8 +85,36 @@ func (s *server) waitReady(ctx context.Context) error {
 	}
 }
 
-// stop ends the server; what it holds is not needed any more.
-func (s *server) stop() {
+// kill kills the redis-server with SIGKILL.
+func (s *server) kill() {
 	_ = s.cmd.Process.Kill()
 	_ = s.cmd.Wait()
+}
+
+// stop ends the server; what it holds is not needed any more.
+func (s *server) stop() {
+	if s.mini != nil {
+		s.mini.Close()
+		return
+	}
+	s.kill()
+}
+
+// harm kills Redis and restarts it, at the instants of events.
+func (r *round) harm(ctx context.Context, events []event) error {
+	for _, e := range events {
+		if !sleepUntil(ctx, r.at(e)) {
+			return ctx.Err()
+		}
+		r.redis.kill()
+		r.audit.RedisKilled()
+		r.killed(e, "redis")
+		if !sleepUntil(ctx, time.Now().Add(e.For)) {
+			return ctx.Err()
+		}
+		if err := r.redis.start(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -2,142 +2,17 @@ package audit
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"os"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/orderwheel/orderwheel/executor"
-	"github.com/orderwheel/orderwheel/order"
-	"github.com/orderwheel/orderwheel/order/sqlstore"
-	"github.com/orderwheel/orderwheel/order/sqlstore/sqlite"
 )
-
-const namespace = "audited"
-
-// shop is a small app under audit. Its engine is the test itself: it calls the
-// handler and moves the tasks.
-type shop struct {
-	*Audit
-	t     *testing.T
-	store *sqlstore.Store
-	db    *sql.DB
-	redis *redis.Client
-	close executor.Handler
-}
-
-func setup(t *testing.T) *shop {
-	t.Helper()
-	ctx := t.Context()
-	dir := t.TempDir()
-	db, err := sqlite.OpenWith(ctx, filepath.Join(dir, "orders.db"), sqlite.Options{Sync: sqlite.SyncNormal})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	store := sqlstore.New(db, sqlite.Dialect{})
-	require.NoError(t, store.CreateSchema(ctx))
-	require.NoError(t, store.AddStock(ctx, "apple", 100))
-	require.NoError(t, store.AddStock(ctx, "pear", 100))
-
-	rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
-	t.Cleanup(func() { require.NoError(t, rdb.Close()) })
-	a, err := Open(ctx, Config{DB: db, Redis: rdb, Namespace: namespace, Dir: dir})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, a.Close()) })
-	require.NoError(t, a.NoteStock(ctx))
-
-	closing := func(ctx context.Context, task executor.Task) error {
-		_, err := store.Close(ctx, task.ID, task.Now)
-		return err
-	}
-	return &shop{Audit: a, t: t, store: store, db: db, redis: rdb, close: a.Wrap(closing)}
-}
-
-// sound is a shop with an order in each state, and no fault: one paid and two
-// closed with their coupons, money that came late for a closed one, and one
-// that is open.
-func sound(t *testing.T) *shop {
-	t.Helper()
-	s := setup(t)
-	past, future := time.Now().Add(-time.Second), time.Now().Add(time.Hour)
-	s.create("paid", future, "coupon-1")
-	s.pay("paid", order.PaidNow)
-	s.create("closed", past, "coupon-2")
-	s.fire("closed", executor.FromWheel)
-	s.create("late", past, "")
-	s.fire("late", executor.FromWheel)
-	s.pay("late", order.Refunded)
-	s.create("open", future, "coupon-3")
-	return s
-}
-
-// create places an order of 2 apples and 3 pears and, as the engine would, its
-// task.
-func (s *shop) create(orderNo string, expireAt time.Time, coupon string) {
-	s.t.Helper()
-	ctx := s.t.Context()
-	require.NoError(s.t, s.redis.ZAdd(ctx, "{"+namespace+":0}:due", redis.Z{Score: float64(expireAt.UnixMilli()), Member: orderNo}).Err())
-	if coupon != "" {
-		err := s.store.AddCoupon(ctx, coupon, "user", time.Now().Add(time.Hour))
-		if !errors.Is(err, order.ErrDuplicate) {
-			require.NoError(s.t, err)
-		}
-	}
-	require.NoError(s.t, s.store.Create(ctx, order.Order{
-		No: orderNo, UserID: "user", Amount: 500, CouponID: coupon, ExpireAt: expireAt,
-		Items: []order.Item{{SKU: "apple", Quantity: 2}, {SKU: "pear", Quantity: 3}},
-	}, time.Now()))
-}
-
-func (s *shop) pay(orderNo string, want order.PayOutcome) {
-	s.t.Helper()
-	outcome, err := s.store.Pay(s.t.Context(), order.Payment{ID: "payment of " + orderNo, OrderNo: orderNo, Amount: 500, At: time.Now()})
-	require.NoError(s.t, err)
-	require.Equal(s.t, want, outcome)
-	s.settle(orderNo)
-}
-
-func (s *shop) fire(orderNo string, from executor.Source) {
-	s.t.Helper()
-	s.call(orderNo, from)
-	s.settle(orderNo)
-}
-
-func (s *shop) call(orderNo string, from executor.Source) {
-	s.t.Helper()
-	require.NoError(s.t, s.close(s.t.Context(), executor.Task{ID: orderNo, Attempt: 1, Now: time.Now(), Source: from}))
-}
-
-// settle removes the order's task, as the engine would.
-func (s *shop) settle(orderNo string) {
-	s.t.Helper()
-	require.NoError(s.t, s.redis.ZRem(s.t.Context(), "{"+namespace+":0}:due", orderNo).Err())
-}
-
-// sql does what no correct program would.
-func (s *shop) sql(statements ...string) {
-	s.t.Helper()
-	for _, statement := range statements {
-		_, err := s.db.ExecContext(s.t.Context(), statement)
-		require.NoError(s.t, err, statement)
-	}
-}
-
-// report is the report but for its milliseconds.
-func (s *shop) report() Report {
-	s.t.Helper()
-	r, err := s.Report(s.t.Context())
-	require.NoError(s.t, err)
-	require.LessOrEqual(s.t, r.LateMS.P50, r.LateMS.Max)
-	r.LateMS = LateMS{}
-	return r
-}
 
 var soundReport = Report{Orders: 4, Paid: 1, Closed: 2, Open: 1, Refunds: 1, By: By{Wheel: 2}}
 
@@ -182,6 +57,31 @@ func TestEachPlantedViolationIsReportedAndNothingElse(t *testing.T) {
 		"the handler is called early": {
 			func(s *shop) { s.call("open", executor.FromWheel) },
 			func(r *Report) { r.Early = 1; r.By.Wheel++ },
+		},
+		"the handler is called before the time that the engine has been told since": {
+			func(s *shop) {
+				s.create("moved", time.Now().Add(-time.Second), "")
+				s.extend("moved", time.Now().Add(time.Hour))
+				s.told("moved", time.Now().Add(time.Hour))
+				s.call("moved", executor.FromWheel)
+			},
+			func(r *Report) { r.Early = 1; r.By.Wheel++; r.Orders++; r.Open++ },
+		},
+		"the handler is called before every time that an order had": {
+			func(s *shop) {
+				s.extend("open", time.Now().Add(2*time.Hour))
+				s.call("open", executor.FromRecovery)
+			},
+			func(r *Report) { r.Early = 1; r.By.Recovery++ },
+		},
+		"an order is closed by a clock that is ahead": {
+			func(s *shop) {
+				s.create("hasty", time.Now().Add(-time.Second), "")
+				s.extend("hasty", time.Now().Add(time.Minute))
+				s.callAt("hasty", executor.FromWheel, time.Now().Add(time.Hour))
+				s.settle("hasty")
+			},
+			func(r *Report) { r.Early = 1; r.By.Wheel++; r.Orders++; r.Closed++ },
 		},
 		"the task of an open order is lost": {
 			func(s *shop) { s.settle("open") },
@@ -249,6 +149,30 @@ func TestWhatIsNoViolationIsNotReported(t *testing.T) {
 			func(s *shop) { s.fire("closed", executor.FromRecovery); s.fire("closed", executor.FromSweep) },
 			func(r *Report) { r.By.Recovery++; r.By.Sweep++ },
 		},
+		"a call before the engine was told that the order has moved": {
+			func(s *shop) {
+				s.create("moved", time.Now().Add(-time.Second), "")
+				s.extend("moved", time.Now().Add(time.Hour))
+				s.call("moved", executor.FromWheel)
+				time.Sleep(time.Millisecond) // the store's clock has whole milliseconds
+				s.told("moved", time.Now().Add(time.Hour))
+			},
+			func(r *Report) { r.By.Wheel++; r.Orders++; r.Open++ },
+		},
+		"a call before the time that Redis forgot when it was killed": {
+			func(s *shop) {
+				s.create("moved", time.Now().Add(-time.Second), "")
+				s.extend("moved", time.Now().Add(time.Hour))
+				s.told("moved", time.Now().Add(time.Hour))
+				s.RedisKilled()
+				s.call("moved", executor.FromRecovery)
+			},
+			func(r *Report) { r.By.Recovery++; r.Orders++; r.Open++ },
+		},
+		"a call that the reconciliation with the database brought": {
+			func(s *shop) { s.noteCall("closed", "reconcile", claimed, time.Now()) },
+			func(r *Report) { r.By.Reconcile++ },
+		},
 		"a task without an order": {
 			func(s *shop) { s.fire("ghost", executor.FromWheel) },
 			func(r *Report) { r.By.Wheel++ },
@@ -288,12 +212,6 @@ func TestWhatIsNoViolationIsNotReported(t *testing.T) {
 	}
 }
 
-func (s *shop) move(orderNo, to string) {
-	s.t.Helper()
-	s.settle(orderNo)
-	require.NoError(s.t, s.redis.ZAdd(s.t.Context(), "{"+namespace+":0}:"+to, redis.Z{Score: 1, Member: orderNo}).Err())
-}
-
 func TestTasksCountsWhatRedisStillHas(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -316,8 +234,8 @@ func TestLatenessIsThatOfTheFirstCallOfEachClosedOrder(t *testing.T) {
 		orderNo := fmt.Sprint("order ", i)
 		s.create(orderNo, expire, "")
 		task := executor.Task{ID: orderNo, Attempt: 1}
-		other.enter(expire.Add(time.Duration(i+1)*time.Millisecond), task)
-		if i != 7 { // that one stays open, so it does not count
+		other.enter(expire.Add(time.Duration(i+1)*time.Millisecond), task) // and never returned: it was killed
+		if i != 7 {                                                        // that one stays open, so it does not count
 			s.fire(orderNo, executor.FromRecovery)
 		}
 	}
@@ -328,6 +246,49 @@ func TestLatenessIsThatOfTheFirstCallOfEachClosedOrder(t *testing.T) {
 	require.Zero(t, r.Early)
 }
 
+func TestLatenessIsCountedFromTheLastTimeOfAnOrderThatWasExtended(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	first := time.UnixMilli(time.Now().UnixMilli() - 5000)
+	last := first.Add(2 * time.Second)
+	s.create("moved", first, "")
+	s.extend("moved", last)
+	n := s.log.enter(first.Add(time.Millisecond), executor.Task{ID: "moved", Attempt: 1, Now: first})
+	s.log.leave(first.Add(2*time.Millisecond), n, errors.New("not yet"))
+	s.told("moved", last)
+	s.log.enter(last.Add(7*time.Millisecond), executor.Task{ID: "moved", Attempt: 1, Now: last})
+	s.fire("moved", executor.FromRecovery)
+	r, err := s.Report(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, LateMS{P50: 7, P99: 7, Max: 7}, r.LateMS)
+	require.Zero(t, r.Early)
+}
+
+func TestWithoutAClaimOnlyMovesByTheSameProcessAreInForce(t *testing.T) {
+	t.Parallel()
+	const orderNo = "x"
+	s := &schedule{firstMS: map[string]int64{orderNo: 10}, moves: map[string][]move{orderNo: {
+		{process: "other", atUS: 20_000, expireMS: 100}, {process: "mine", atUS: 30_000, expireMS: 50}, {process: "other", atUS: 40_000, expireMS: 200},
+	}}}
+	inForceMS := func(claim string, nowMS int64) int64 {
+		us := s.inForceUS(&call{process: "mine", orderNo: orderNo, claim: claim, nowUS: 1000 * nowMS}, 200)
+		return us / 1000
+	}
+	for _, c := range []struct{ nowMS, claimed, unclaimed int64 }{{19, 10, 10}, {20, 100, 10}, {30, 50, 50}, {39, 50, 50}, {40, 200, 50}} {
+		require.Equal(t, c.claimed, inForceMS(claimed, c.nowMS), c)
+		require.Equal(t, c.unclaimed, inForceMS(unclaimed, c.nowMS), c)
+	}
+}
+
+func TestAMoveIsForgottenOnlyByAKillSoonAfterIt(t *testing.T) {
+	t.Parallel()
+	m := move{begunUS: 5_000_000, atUS: 5_500_000}
+	for killUS, want := range map[int64]bool{4_999_999: false, 5_000_000: true, 8_500_000: true, 8_500_001: false} {
+		s := &schedule{killsUS: []int64{1, killUS}}
+		require.Equal(t, want, s.forgotten(m), killUS)
+	}
+}
+
 func TestACallIsNotedWithItsOutcome(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -336,11 +297,11 @@ func TestACallIsNotedWithItsOutcome(t *testing.T) {
 	require.EqualError(t, fails(t.Context(), executor.Task{ID: "x", Attempt: 3, Source: executor.FromSweep}), "no\nway")
 	s.report()
 	var orderNo, source, text string
-	var attempt int
+	var attempt, pid int
 	var entryUS, commitUS int64
-	require.NoError(t, s.db.QueryRowContext(t.Context(), `SELECT order_no, source, attempt, entry_us, commit_us, error FROM audit_calls`).
-		Scan(&orderNo, &source, &attempt, &entryUS, &commitUS, &text))
-	require.Equal(t, []any{"x", "sweep", 3, "no\nway"}, []any{orderNo, source, attempt, text})
+	require.NoError(t, s.db.QueryRowContext(t.Context(), `SELECT pid, order_no, source, attempt, entry_us, commit_us, error FROM audit_calls`).
+		Scan(&pid, &orderNo, &source, &attempt, &entryUS, &commitUS, &text))
+	require.Equal(t, []any{os.Getpid(), "x", "sweep", 3, "no\nway"}, []any{pid, orderNo, source, attempt, text})
 	require.LessOrEqual(t, before, entryUS)
 	require.LessOrEqual(t, entryUS, commitUS)
 }
@@ -373,4 +334,14 @@ func TestANoteThatCannotBeWrittenIsReported(t *testing.T) {
 	s.log.file = file
 	_, err = s.Report(t.Context())
 	require.ErrorContains(t, err, "file already closed")
+	s.log.failed.Store(nil) // or closing the shop would tell it again
+}
+
+func TestCloseReturnsTheNoteThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	n, err := OpenNotes(t.TempDir())
+	require.NoError(t, err)
+	require.NoError(t, n.log.file.Close())
+	n.RedisKilled()
+	require.ErrorContains(t, n.Close(), "file already closed")
 }

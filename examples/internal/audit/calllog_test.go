@@ -19,51 +19,64 @@ func TestTheFileOfTheCallsKeepsEveryByteOfAnID(t *testing.T) {
 	require.NoError(t, err)
 	ids := []string{"plain", "with space", "line\nbreak", `"quoted"`, "\xff\x00", "汉字", "leave 1 2 \"\""}
 	for i, id := range ids {
-		n := l.enter(time.UnixMicro(int64(i)), executor.Task{ID: id, Attempt: i, Source: executor.FromRecovery})
+		n := l.enter(time.UnixMicro(int64(i)), executor.Task{ID: id, Attempt: i, Now: time.UnixMicro(5), Source: executor.FromRecovery})
 		l.leave(time.UnixMicro(int64(10*i)), n, errors.New(id))
+		l.moved(time.UnixMicro(1), time.UnixMicro(2), id, time.UnixMilli(int64(i)))
 	}
+	l.killed(time.UnixMicro(77))
 	require.NoError(t, l.err())
-	calls, err := readLogs(dir) // before it is closed: a killed process closes nothing
+	n, err := readLogs(dir) // before it is closed: a killed process closes nothing
 	require.NoError(t, err)
 	require.NoError(t, l.close())
-	require.Len(t, calls, len(ids))
-	for i, c := range calls {
-		c.id = ""
-		require.Equal(t, call{orderNo: ids[i], source: "recovery", attempt: i, entryUS: int64(i),
+	require.Len(t, n.calls, len(ids))
+	require.Len(t, n.moves, len(ids))
+	require.Equal(t, []int64{77}, n.killsUS)
+	for i, c := range n.calls {
+		require.Equal(t, move{process: c.process, begunUS: 1, atUS: 2, expireMS: int64(i), orderNo: ids[i]}, n.moves[i])
+		c.id, c.process = "", ""
+		require.Equal(t, call{pid: os.Getpid(), orderNo: ids[i], source: "recovery", attempt: i, nowUS: 5, claim: claimed, entryUS: int64(i),
 			commitUS: sql.NullInt64{Int64: int64(10 * i), Valid: true}, err: sql.NullString{String: ids[i], Valid: true}}, *c)
 	}
 }
 
 func TestALineThatAKillCutIsLeftOutWhereverItIsCut(t *testing.T) {
 	t.Parallel()
-	const first, second = "enter 1 10 1 wheel \"a\"\n", "enter 2 20 1 sweep \"b\"\n"
+	const first, second = "enter 1 10 9 claimed 1 wheel \"a\"\n", "enter 2 20 19 unclaimed 1 sweep \"b\"\n"
 	for cut := range len(second) {
-		calls, err := parseLog("s", first+second[:cut])
-		require.NoError(t, err)
-		require.Equal(t, []*call{{id: "s-1", orderNo: "a", source: "wheel", attempt: 1, entryUS: 10}}, calls)
+		var n noted
+		require.NoError(t, n.parse("7-s", first+second[:cut]))
+		require.Equal(t, []*call{{id: "7-s-1", process: "7-s", pid: 7, orderNo: "a", source: "wheel", attempt: 1, nowUS: 9, claim: claimed, entryUS: 10}}, n.calls)
 	}
-	calls, err := parseLog("s", first+second)
-	require.NoError(t, err)
-	require.Len(t, calls, 2)
+	var n noted
+	require.NoError(t, n.parse("7-s", first+second))
+	require.Len(t, n.calls, 2)
+	require.Equal(t, unclaimed, n.calls[1].claim)
 }
 
 func TestADamagedFileOfTheCallsIsAnError(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"":                          "neither enter nor leave",
-		"exit 1 2":                  "neither enter nor leave",
-		"enter 1 10 1 wheel":        "unexpected EOF",
-		"enter 1 10 1 wheel a":      "invalid syntax",
-		"enter 1 ten 1 wheel \"a\"": "invalid syntax",
-		"enter 1 10 one wheel \"\"": "invalid syntax",
-		"leave 1 10":                "unexpected EOF",
-		"leave 9 10 \"\"":           "call 9 was not entered",
-		"leave 1 10 \"":             "invalid syntax",
+		"":                                    "no such event",
+		"exit 1 2":                            "no such event",
+		"killed":                              "invalid syntax",
+		"killed me":                           "invalid syntax",
+		"moved 1 2":                           "unexpected EOF",
+		"moved 1 two 3 \"a\"":                 "invalid syntax",
+		"moved 1 2 3 a":                       "invalid syntax",
+		"enter 1 10 9 claimed 1 wheel":        "unexpected EOF",
+		"enter 1 10 9 claimed 1 wheel a":      "invalid syntax",
+		"enter 1 ten 9 claimed 1 wheel \"a\"": "invalid syntax",
+		"enter 1 10 x claimed 1 wheel \"a\"":  "invalid syntax",
+		"enter 1 10 9 claimed one wheel \"\"": "invalid syntax",
+		"leave 1 10":                          "unexpected EOF",
+		"leave 9 10 \"\"":                     "call 9 was not entered",
+		"leave 1 10 \"":                       "invalid syntax",
 	} {
-		_, err := parseLog("s", "enter 1 10 1 wheel \"a\"\n"+line+"\n")
+		err := new(noted).parse("7-s", "enter 1 10 9 claimed 1 wheel \"a\"\n"+line+"\n")
 		require.ErrorContains(t, err, "line 2: ", line)
 		require.ErrorContains(t, err, want, line)
 	}
+	require.ErrorContains(t, new(noted).parse("x-s", ""), "no pid")
 }
 
 func TestEachProcessHasAFileOfItsOwn(t *testing.T) {
@@ -75,10 +88,10 @@ func TestEachProcessHasAFileOfItsOwn(t *testing.T) {
 		l.enter(time.Now(), executor.Task{ID: "a"})
 		require.NoError(t, l.close())
 	}
-	calls, err := readLogs(dir)
+	n, err := readLogs(dir)
 	require.NoError(t, err)
-	require.Len(t, calls, 2)
-	require.NotEqual(t, calls[0].id, calls[1].id)
+	require.Len(t, n.calls, 2)
+	require.NotEqual(t, n.calls[0].id, n.calls[1].id)
 	files, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, files, 2)

@@ -4,10 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"math"
 	"slices"
-
-	"github.com/orderwheel/orderwheel/executor"
 )
 
 // Report is what the audit found. In a finished run with no fault every figure
@@ -23,8 +20,11 @@ type Report struct {
 	StockMissing  int64 `json:"stock_missing"`  // units that are neither free, locked nor sold
 	CouponsFrozen int64 `json:"coupons_frozen"` // still frozen by orders that are not open
 
-	Early int64 `json:"early"` // calls of the handler before the order's expire_at
-	Lost  int64 `json:"lost"`  // open orders that expire, of which Redis knows no task
+	// Early counts the calls of the handler before the expire_at that the engine
+	// had been told, and the orders that were closed before theirs.
+	Early int64 `json:"early"`
+
+	Lost int64 `json:"lost"` // open orders that expire, of which Redis knows no task
 
 	// DuplicateEffects is the sum of the units of stock given back too often,
 	// the coupons unfrozen more often than their orders closed, and the refunds
@@ -40,11 +40,17 @@ type By struct {
 	Wheel    int64 `json:"wheel"`
 	Sweep    int64 `json:"sweep"`
 	Recovery int64 `json:"recovery"`
+
+	// Reconcile: the order database had the order, and Redis no task of it.
+	Reconcile int64 `json:"reconcile"`
 }
 
+// Total is the number of calls.
+func (b By) Total() int64 { return b.Wheel + b.Sweep + b.Recovery + b.Reconcile }
+
 // LateMS says how long after expire_at the handler was first called for the
-// orders that are closed, in milliseconds. The percentiles are those of the
-// nearest rank.
+// orders that are closed, in milliseconds. (A call before an order was extended
+// does not count.) The percentiles are those of the nearest rank.
 type LateMS struct {
 	P50 float64 `json:"p50"`
 	P99 float64 `json:"p99"`
@@ -87,8 +93,9 @@ func (a *Audit) Report(ctx context.Context) (Report, error) {
 }
 
 func (a *Audit) report(ctx context.Context) (r Report, err error) {
-	if err := a.loadCalls(ctx); err != nil {
-		return r, fmt.Errorf("load the calls: %w", err)
+	n, err := a.load(ctx)
+	if err != nil {
+		return r, fmt.Errorf("load the notes: %w", err)
 	}
 	if r.Lost, err = a.lost(ctx); err != nil {
 		return r, fmt.Errorf("look for lost orders: %w", err)
@@ -103,7 +110,8 @@ func (a *Audit) report(ctx context.Context) (r Report, err error) {
 		name string
 		read func(context.Context, *sql.Tx, *Report) error
 	}{
-		{"orders", readOrders}, {"stock", readStock}, {"coupons", readCoupons}, {"refunds", readRefunds}, {"calls", readCalls},
+		{"orders", readOrders}, {"stock", readStock}, {"coupons", readCoupons}, {"refunds", readRefunds},
+		{"calls", func(ctx context.Context, tx *sql.Tx, r *Report) error { return readCalls(ctx, tx, n, r) }},
 	} {
 		if err := part.read(ctx, tx, &r); err != nil {
 			return r, fmt.Errorf("read the %s: %w", part.name, err)
@@ -112,34 +120,35 @@ func (a *Audit) report(ctx context.Context) (r Report, err error) {
 	return r, nil
 }
 
-// loadCalls makes audit_calls what the files of all processes say.
-func (a *Audit) loadCalls(ctx context.Context) error {
+// load reads the files of all processes, and makes audit_calls what they say.
+func (a *Audit) load(ctx context.Context) (*noted, error) {
 	if err := a.log.err(); err != nil {
-		return err
+		return nil, err
 	}
-	calls, err := readLogs(a.dir)
+	n, err := readLogs(a.dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	tx, err := a.db.BeginTx(ctx, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = tx.Rollback() }()
 	if _, err := tx.ExecContext(ctx, `DELETE FROM audit_calls`); err != nil {
-		return err
+		return nil, err
 	}
-	insert, err := tx.PrepareContext(ctx, `INSERT INTO audit_calls VALUES (?, ?, ?, ?, ?, ?, ?)`)
+	insert, err := tx.PrepareContext(ctx, `INSERT INTO audit_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer insert.Close()
-	for _, c := range calls {
-		if _, err := insert.ExecContext(ctx, c.id, c.orderNo, c.source, c.attempt, c.entryUS, c.commitUS, c.err); err != nil {
-			return err
+	for _, c := range n.calls {
+		_, err := insert.ExecContext(ctx, c.id, c.pid, c.orderNo, c.source, c.attempt, c.claim, c.nowUS, c.entryUS, c.commitUS, c.err)
+		if err != nil {
+			return nil, err
 		}
 	}
-	return tx.Commit()
+	return n, tx.Commit()
 }
 
 func readOrders(ctx context.Context, tx *sql.Tx, r *Report) error {
@@ -212,55 +221,4 @@ func readRefunds(ctx context.Context, tx *sql.Tx, r *Report) error {
 	err := tx.QueryRowContext(ctx, `SELECT count(*), count(DISTINCT payment_id) FROM refunds`).Scan(&r.Refunds, &payments)
 	r.DuplicateEffects += r.Refunds - payments
 	return err
-}
-
-func readCalls(ctx context.Context, tx *sql.Tx, r *Report) error {
-	rows, err := tx.QueryContext(ctx, `
-		SELECT c.order_no, c.source, c.entry_us - 1000 * o.expire_at, coalesce(o.status = 'closed', false)
-		FROM audit_calls AS c LEFT JOIN orders AS o USING (order_no)
-		ORDER BY c.entry_us`)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	var lateUS []int64 // of closed orders, by their first call
-	seen := map[string]bool{}
-	for rows.Next() {
-		var orderNo, source string
-		var late sql.NullInt64 // not valid: there is no such order, or it never expires
-		var closed bool
-		if err := rows.Scan(&orderNo, &source, &late, &closed); err != nil {
-			return err
-		}
-		switch source {
-		case executor.FromWheel.String():
-			r.By.Wheel++
-		case executor.FromSweep.String():
-			r.By.Sweep++
-		case executor.FromRecovery.String():
-			r.By.Recovery++
-		default:
-			return fmt.Errorf("order %q was brought by %q", orderNo, source)
-		}
-		if late.Valid && late.Int64 < 0 {
-			r.Early++
-		}
-		if closed && !seen[orderNo] {
-			lateUS = append(lateUS, late.Int64)
-		}
-		seen[orderNo] = true
-	}
-	slices.Sort(lateUS)
-	r.LateMS = LateMS{P50: rankMS(lateUS, 0.50), P99: rankMS(lateUS, 0.99), Max: rankMS(lateUS, 1)}
-	return rows.Err()
-}
-
-// rankMS is the q-quantile of sorted microseconds, by nearest rank, in
-// milliseconds; 0 of none.
-func rankMS(sortedUS []int64, q float64) float64 {
-	if len(sortedUS) == 0 {
-		return 0
-	}
-	rank := int(math.Ceil(q * float64(len(sortedUS))))
-	return float64(sortedUS[max(rank, 1)-1]) / 1000
 }

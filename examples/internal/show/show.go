@@ -27,8 +27,7 @@ func Table(w io.Writer, r audit.Report) error {
 	row("paid", r.Paid, "")
 	row("closed", r.Closed, fmt.Sprintf("late by %.1f ms (p50), %.1f ms (p99), %.1f ms (max)", r.LateMS.P50, r.LateMS.P99, r.LateMS.Max))
 	row("refunds", r.Refunds, "payments of orders that were closed")
-	row("fired", r.By.Wheel+r.By.Sweep+r.By.Recovery, fmt.Sprintf("wheel %s, sweep %s, recovery %s; some find the order paid",
-		Comma(r.By.Wheel), Comma(r.By.Sweep), Comma(r.By.Recovery)))
+	row("fired", r.By.Total(), By(r.By)+"; some find the order paid")
 	table.WriteString("\nmust be 0\n")
 	for _, c := range r.Checks() {
 		note := c.Means
@@ -39,6 +38,11 @@ func Table(w io.Writer, r audit.Report) error {
 	}
 	_, err := io.WriteString(w, table.String())
 	return err
+}
+
+// By says what brought the tasks.
+func By(b audit.By) string {
+	return fmt.Sprintf("wheel %s, sweep %s, recovery %s, reconcile %s", Comma(b.Wheel), Comma(b.Sweep), Comma(b.Recovery), Comma(b.Reconcile))
 }
 
 // Comma writes a number with its thousands apart: 1,234,567.
