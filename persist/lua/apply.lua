@@ -4,6 +4,7 @@
 local function settled(state, due) return state .. ' ' .. digits(due) end
 local APPLY = {
   s = function(t, i) schedule(t, tonumber(ARGV[i])) end,
+  e = function(t, i) return ensure(t, tonumber(ARGV[i])) and '1' or '0' end,
   x = function(t) return tostring(cancel(t)) end,
   q = function(t) return settled(requeue(t, now)) end,
   d = function(t) return discard(t) and '1' or '0' end,
@@ -29,6 +30,6 @@ return function(g, places, answers)
   local by_id, tasks = fetch(ids)
   local f = APPLY[g.code]
   for k, i in ipairs(places) do answers[i] = f(by_id[ids[k]], i, g.once[i]) end
-  pass_gate(g.code == 's')
+  pass_gate(NEW_WORK[g.code])
   store(tasks)
 end

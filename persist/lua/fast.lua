@@ -6,7 +6,10 @@
 -- answers do not depend on the order.
 
 -- Where among the values of an id the id is.
-local ID_AT = { s = 1, x = 0, q = 0, d = 0, c = 0, a = 0, r = 0, b = 0, n = 0 }
+local ID_AT = { s = 1, e = 1, x = 0, q = 0, d = 0, c = 0, a = 0, r = 0, b = 0, n = 0 }
+
+-- The writes that bring new work in: see pass_gate.
+local NEW_WORK = { s = true, e = true }
 
 -- The ids of a group of writes at these of its places.
 local function ids_at(g, places)
@@ -51,6 +54,27 @@ local function fast_schedule(g)
       n = n + 2
     else
       rest[#rest + 1] = i
+    end
+  end
+  write_many('ZADD', DUE, add)
+  return rest
+end
+
+-- gone -> due; due stays as it is.
+local function fast_ensure(g, answers)
+  local s = look(g, true)
+  local rest, add, seen = {}, {}, {}
+  for k, i in ipairs(g.places) do
+    local id = s.ids[k]
+    if not only_due(s, k) then
+      rest[#rest + 1] = i
+    elseif s.due and s.due[k] or seen[id] then
+      answers[i] = '0'
+    else
+      seen[id] = true
+      local n = #add
+      add[n + 1], add[n + 2] = ARGV[i], id
+      answers[i] = '1'
     end
   end
   write_many('ZADD', DUE, add)

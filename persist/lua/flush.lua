@@ -4,6 +4,7 @@
 -- ARGV     session, number of the flush; then ?, where the flush before is asked
 --          for, or for each write its code, how many ids it has, and
 --            s  schedule: due ms, id, ...
+--            e  ensure: due ms, id, ...
 --            x  cancel: id, ...
 --            q  requeue: id, ...
 --            d  discard: id, ...
@@ -22,7 +23,7 @@
 --            c              its ClaimState, attempt, due ms (CLAIMED: of the first
 --                           attempt; NOT_YET: of now), ms left
 --            q, a, r and b  its SettleState, due ms
---            d and n        1, or 0 where it was refused
+--            d, e and n     1, or 0 where it was refused
 --          The answer to ? is the number and the answer that sessions had, or 0.
 local session, number = ARGV[1], tonumber(ARGV[2])
 local time, now = clock()
@@ -41,8 +42,8 @@ if saved then
 end
 
 -- How many values stand before the ids, and how many for each id.
-local ONCE = { s = 0, x = 0, q = 0, d = 0, c = 2, a = 0, r = 0, b = 0, n = 1 }
-local EACH = { s = 2, x = 1, q = 1, d = 1, c = 2, a = 2, r = 4, b = 3, n = 2 }
+local ONCE = { s = 0, e = 0, x = 0, q = 0, d = 0, c = 2, a = 0, r = 0, b = 0, n = 1 }
+local EACH = { s = 2, e = 2, x = 1, q = 1, d = 1, c = 2, a = 2, r = 4, b = 3, n = 2 }
 
 -- The writes, in groups of those that follow each other and have the same code.
 -- Each has the places in ARGV where the values of its ids begin, and for each
@@ -55,7 +56,7 @@ do
     if not g or g.code ~= code then
       g, n = { code = code, places = {}, once = {} }, 0
       groups[#groups + 1] = g
-      brings_work = brings_work or code == 's'
+      brings_work = brings_work or NEW_WORK[code]
     end
     local first, size = once + ONCE[code], EACH[code]
     i = first + tonumber(ARGV[i + 1]) * size
@@ -74,7 +75,7 @@ if ARGV[3] == '?' then answer[2] = saved or '0' end
 -- Most ids are plain, and fast.lua does for these what the transitions would. The
 -- functions of the transitions are made where one is not: to make them takes as
 -- long as a small flush.
-local FAST, apply = { s = fast_schedule, x = fast_cancel, c = fast_claim, a = fast_ack }, nil
+local FAST, apply = { s = fast_schedule, e = fast_ensure, x = fast_cancel, c = fast_claim, a = fast_ack }, nil
 for _, g in ipairs(groups) do
   local answers, fast = {}, FAST[g.code]
   local rest = fast and fast(g, answers, now) or g.places
