@@ -166,11 +166,14 @@ func (a *armed) all() map[string]int64 {
 // ticking is a wheel that also fires, though not on time.
 type ticking struct {
 	*armed
-	quit chan struct{}
-	once sync.Once
+	nowMS func() int64
+	quit  chan struct{}
+	once  sync.Once
 }
 
-func newTicking() *ticking { return &ticking{armed: newArmed(), quit: make(chan struct{})} }
+func newTicking(nowMS func() int64) *ticking {
+	return &ticking{armed: newArmed(), nowMS: nowMS, quit: make(chan struct{})}
+}
 
 func (w *ticking) Start(fire func([]wheel.Due)) {
 	go func() {
@@ -178,8 +181,8 @@ func (w *ticking) Start(fire func([]wheel.Due)) {
 			select {
 			case <-w.quit:
 				return
-			case now := <-time.After(100 * time.Millisecond):
-				if due := w.expired(now.UnixMilli()); len(due) > 0 {
+			case <-time.After(100 * time.Millisecond):
+				if due := w.expired(w.nowMS()); len(due) > 0 {
 					fire(due)
 				}
 			}
@@ -263,7 +266,7 @@ func (r *rig) armed() map[string]int64 {
 }
 
 // ticks gives the rig a wheel that fires.
-func ticks(c *Config) { c.Board = arming.New(newTicking()) }
+func ticks(c *Config) { c.Board = arming.New(newTicking(c.Clock.NowMS)) }
 
 func setup(t *testing.T, change ...func(*Config)) *rig {
 	r := &rig{store: newFakeStore(), wheel: newArmed()}
@@ -273,7 +276,7 @@ func setup(t *testing.T, change ...func(*Config)) *rig {
 	cfg := Config{
 		Store: r.store, Board: arming.New(r.wheel), Clock: clock, SweepEvery: time.Second, Grace: 250 * time.Millisecond,
 		Horizon: time.Hour, ReconcileEvery: 5 * time.Minute,
-		NewWheel:   func() wheel.Wheel { return newTicking() },
+		NewWheel:   func() wheel.Wheel { return newTicking(clock.NowMS) },
 		ReadyLimit: 10, Logger: slog.New(slog.NewTextHandler(&r.log, nil)), Ready: func() int { return int(r.ready.Load()) },
 		Found: r.take(&r.found), Overdue: r.take(&r.overdue), Reconciled: r.take(&r.reconciled),
 	}

@@ -36,6 +36,32 @@ func TestRebuildArmsWhatIsDueLaterAndHandsOverWhatIsOverdueOldestFirst(t *testin
 	})
 }
 
+// Cases 47, 61: no limit drops what is overdue.
+func TestWhatIsOverdueByDaysRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t)
+		r.store.put("A", time.Now().Add(-8*24*time.Hour).UnixMilli())
+		r.store.put("B", 0)
+		require.NoError(t, r.Rebuild(t.Context()))
+		require.Len(t, r.get(&r.overdue), 2)
+	})
+}
+
+// Case 48: what falls due meanwhile is handed over, and the rest keeps its time.
+func TestARebuildThatTakesLongMovesNoDueTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t)
+		nowMS := time.Now().UnixMilli()
+		r.store.put("meanwhile", nowMS+30_000)
+		r.store.put("later", nowMS+90_000)
+		r.store.window = func() { time.Sleep(30 * time.Second) }
+		require.NoError(t, r.Rebuild(t.Context()))
+		require.Equal(t, []wheel.Due{{ID: "meanwhile", DueMS: nowMS + 30_000}}, r.get(&r.overdue))
+		require.NoError(t, r.cfg.Board.Drain(t.Context()))
+		require.Equal(t, map[string]int64{"later": nowMS + 90_000}, r.armed())
+	})
+}
+
 func TestRebuildReportsTheErrorThatEndedIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := setup(t)

@@ -14,7 +14,14 @@ type Source interface {
 	// limit of them that come after the id after ("" begins), in an order that does not
 	// change, such as that of an index; dueMS[i] is when ids[i] expires, Unix
 	// milliseconds. The last id of a page is the after of the next. An empty page ends.
-	// It is called by one goroutine at a time and has to return when ctx ends.
+	// It is called by one goroutine at a time and has to return when ctx ends. With an
+	// index on (order_no) of the unpaid orders it is one range of it:
+	//
+	//	SELECT order_no, expire_at FROM orders
+	//	WHERE status = 'unpaid' AND expire_at IS NOT NULL AND order_no > ?
+	//	ORDER BY order_no LIMIT ?
+	//
+	// Read from the primary: a replica that is behind shows as unpaid what was paid.
 	Unpaid(ctx context.Context, after string, limit int) (ids []string, dueMS []int64, err error)
 }
 

@@ -10,6 +10,9 @@
 // the question; the user's call is always right, for the caller holds the id's
 // lock across the write and the arming.
 //
+// What is due beyond an edge is not armed at all (edge.go), and a wheel that stands
+// still is replaced (replace.go).
+//
 // Nobody waits for the wheel: what is to be done to it goes into a queue, in
 // the order in which it was decided, and one goroutine carries it out. An
 // engine of the wheel that hangs, as the RussellLuo one can, holds up that
