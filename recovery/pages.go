@@ -15,6 +15,11 @@ const (
 	// steps: the edge moves ahead by so many parts of the Horizon at a time, and each
 	// reading begins as much before the old edge.
 	steps = 4
+	// readSize is how many tasks are read at a time, and readAhead how often before the
+	// first of them is armed: so the reading seldom waits for the wheel, or for its share of
+	// the machine.
+	readSize  = 2 * pageSize
+	readAhead = 3
 	// firstPages is how many pages of what is overdue Rebuild hands over before it
 	// reads what is due next. The sweep goes on with the rest.
 	firstPages = 4
@@ -152,7 +157,7 @@ type answer struct {
 func (r *Recovery) read(ctx context.Context, after persist.Cursor, untilMS int64) (n int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	answers := make(chan answer, 1)
+	answers := make(chan answer, readAhead)
 	go r.readPages(ctx, after, untilMS, answers)
 	for a := range answers {
 		if a.err == nil && err == nil {
@@ -183,7 +188,7 @@ func (r *Recovery) readPages(ctx context.Context, cursor persist.Cursor, untilMS
 		}
 		a := answer{ticket: r.cfg.Board.Ask()}
 		a.err = guarded(func() (err error) {
-			a.page, err = r.cfg.Store.Window(ctx, cursor, untilMS, pageSize)
+			a.page, err = r.cfg.Store.Window(ctx, cursor, untilMS, readSize)
 			return err
 		})
 		answers <- a
