@@ -71,10 +71,13 @@ func (r *Recovery) rebuild(ctx context.Context, nowMS int64) error {
 	edgeMS := r.horizonMS()
 	r.cfg.Board.SetEdge(edgeMS)
 	r.sweeps.startMS.Store(nowMS)
-	if err := r.firstOverdue(ctx, nowMS); err != nil {
+	more, err := r.firstOverdue(ctx, nowMS)
+	if err != nil {
 		return err
 	}
-	kick(r.sweeps.kick)
+	if more {
+		kick(r.sweeps.kick)
+	}
 	n, err := r.read(ctx, persist.Cursor{DueMS: nowMS}, edgeMS)
 	r.stats.rebuilt.Add(uint64(n))
 	if err == nil {
@@ -83,19 +86,19 @@ func (r *Recovery) rebuild(ctx context.Context, nowMS int64) error {
 	return err
 }
 
-// firstOverdue hands over the oldest of what is overdue, a few pages at most.
-func (r *Recovery) firstOverdue(ctx context.Context, nowMS int64) error {
+// firstOverdue hands over the oldest of what is overdue, a few pages at most. more:
+// there is more.
+func (r *Recovery) firstOverdue(ctx context.Context, nowMS int64) (more bool, err error) {
 	page := persist.Page{More: true}
 	for n := 0; n < firstPages && page.More && !r.busy(); n++ {
-		var err error
 		if page, err = r.cfg.Store.Window(ctx, page.Next, nowMS-1, pageSize); err != nil {
-			return err
+			return false, err
 		}
 		r.cfg.Clock.Observe(page.Clock)
 		r.cfg.Overdue(wheelDues(page.Due))
 		r.stats.rebuilt.Add(uint64(len(page.Due)))
 	}
-	return nil
+	return page.More, nil
 }
 
 // turnPages moves the edge ahead with the clock, and reads what comes near. It may also
