@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/orderwheel/orderwheel/executor"
+	"github.com/orderwheel/orderwheel/recovery"
 	"github.com/orderwheel/orderwheel/wheel"
 )
 
@@ -52,6 +53,22 @@ type Config struct {
 	// 250ms).
 	Grace time.Duration
 
+	// Horizon is how far ahead tasks are held in memory (default 1h); what is due
+	// later stands in Redis alone and is read when it comes near. So memory grows with
+	// what is due within the Horizon. At least SweepEvery, and at least 1s.
+	Horizon time.Duration
+
+	// Source is the order database, to reconcile with: at Start, every
+	// ReconcileEvery (default 5m), and at once when Redis has lost writes, one of all
+	// instances reads the unpaid orders, and those that stand nowhere in Redis are
+	// scheduled. What is pending, running or dead stays as it is. That is the last line
+	// of defence, and what it finds is an alarm: see Stats.Recovery.ReconcileFound. An
+	// app that schedules only after its order has committed will see it find some by
+	// right. nil: there is none, and what Redis loses is lost. Package order/sqlstore
+	// has one.
+	Source         Source
+	ReconcileEvery time.Duration
+
 	// WaitReplicas is how many replicas must have what Schedule and Cancel wrote
 	// before they return (default 0: none). Else they return
 	// persist.ErrNotReplicated after WaitTimeout (default 1s): it is written, but a
@@ -63,15 +80,19 @@ type Config struct {
 	Wheel wheel.Factory
 
 	// Logger is told the events started, recovered, redis_away, redis_back,
-	// failed, lease_lost and sweep_found; at Start redis_setup, what may be
-	// wrong with Redis; and claim_failed, settle_failed, sweep_failed and
-	// clock_failed, which mean that Redis gives an answer that waiting does not
-	// mend (default: discards).
+	// failed, lease_lost, sweep_found, reconcile_found, reconcile_refused,
+	// wheel_replaced and epoch_lost; at Start redis_setup, what may be wrong with
+	// Redis; and claim_failed, settle_failed, sweep_failed, paging_failed,
+	// clock_failed and reconcile_failed, which mean that Redis, or the Source, gives
+	// an answer that waiting does not mend (default: discards).
 	Logger *slog.Logger
 }
 
 // Retry is the backoff of failed tasks.
 type Retry = executor.Backoff
+
+// Source is the order database, as the reconciliation reads it.
+type Source = recovery.Source
 
 func (c Config) withDefaults() Config {
 	set(&c.Namespace, "orderwheel")
@@ -83,6 +104,8 @@ func (c Config) withDefaults() Config {
 	set(&c.Retry.Jitter, 0.2)
 	set(&c.SweepEvery, time.Second)
 	set(&c.Grace, 250*time.Millisecond)
+	set(&c.Horizon, time.Hour)
+	set(&c.ReconcileEvery, 5*time.Minute)
 	if c.Wheel == nil {
 		c.Wheel = wheel.New
 	}
@@ -121,7 +144,13 @@ func (c Config) validate() error {
 	fault(c.Retry.Jitter <= 1, "Retry.Jitter is %v: use 0 to 1", c.Retry.Jitter)
 	fault(c.SweepEvery >= time.Millisecond, "SweepEvery is %v: use 1ms or more", c.SweepEvery)
 	fault(c.Grace > 0, "Grace is %v: use a positive duration", c.Grace)
+	fault(c.Horizon >= leastHorizon && c.Horizon >= c.SweepEvery,
+		"Horizon is %v: use %v or more, and at least SweepEvery (%v)", c.Horizon, leastHorizon, c.SweepEvery)
+	fault(c.ReconcileEvery >= time.Second, "ReconcileEvery is %v: use 1s or more", c.ReconcileEvery)
 	return errors.Join(faults...)
 }
 
-const maxWorkers = 1 << 16
+const (
+	maxWorkers   = 1 << 16
+	leastHorizon = time.Second
+)

@@ -14,8 +14,8 @@
 //     change of them as one atomic script;
 //   - [github.com/orderwheel/orderwheel/executor]: claim, pool, handler, ack and
 //     retry;
-//   - [github.com/orderwheel/orderwheel/recovery]: rebuild, sweep, reap, and the
-//     store's clock;
+//   - [github.com/orderwheel/orderwheel/recovery]: rebuild, what comes near, sweep,
+//     reap, the store's clock, and the reconciliation with the order database;
 //   - [github.com/orderwheel/orderwheel/order]: the order's own states, and the one
 //     transaction that closes it.
 //
@@ -30,8 +30,8 @@
 //  5. A cancel's answer is final. True: it will not run, unless scheduled again.
 //     False: it has started, is done, or never was; if it is running it will not be
 //     retried.
-//  6. Bounded. Goroutines and Redis commands do not grow with the length of a
-//     storm.
+//  6. Bounded. Memory, goroutines and Redis commands grow with what is due within
+//     the Horizon, not with the length of a storm.
 //
 // # Order of writes
 //

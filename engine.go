@@ -17,8 +17,10 @@ import (
 )
 
 const (
-	// The sweep pauses while more than this many ids per worker are ready.
+	// The sweep pauses while more than this many ids per worker are ready, or than
+	// readyAtLeast where there are few workers: it looks once a millisecond.
 	readyPerWorker = 4
+	readyAtLeast   = 128
 	// startedInVain is how long a Start that fails waits for the handlers it
 	// has begun.
 	startedInVain = time.Second
@@ -65,7 +67,6 @@ type Engine struct {
 // run is what one Start makes and one Stop ends.
 type run struct {
 	clock *recovery.Clock
-	wheel wheel.Wheel
 	board *arming.Board
 	exec  *executor.Executor
 	rec   *recovery.Recovery
@@ -88,8 +89,8 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// Start checks Redis, arms what it holds, and begins to fire. It returns when
-// all has been read, or with an error, and then nothing is left running but
+// Start checks Redis, arms what is due within the Horizon, and begins to fire. It
+// returns when all of that has been read, or with an error, and then nothing is left running but
 // handlers that do not heed their ctx, for which Stop waits. ctx bounds Start,
 // not the run. After Stop it may be called again. ErrStarted is returned when
 // the engine is running already.
@@ -124,10 +125,11 @@ func (e *Engine) Start(ctx context.Context) error {
 		return fmt.Errorf("orderwheel: start: %w", err)
 	}
 	r.board.Start()
-	r.wheel.Start(func(due []wheel.Due) { r.exec.Offer(due, executor.FromWheel) })
+	r.board.StartWheel(func(due []wheel.Due) { r.exec.Offer(due, executor.FromWheel) })
 	e.old = r
 	e.cur.Store(r)
 	e.cfg.Logger.Info("started", slog.String("namespace", e.cfg.Namespace))
+	r.rec.Start()
 	if err := r.rec.Rebuild(ctx); err != nil {
 		// Some handlers may have begun. ctx is most likely over, so they get a
 		// moment of their own.
@@ -135,7 +137,6 @@ func (e *Engine) Start(ctx context.Context) error {
 		defer cancelStop()
 		return fmt.Errorf("orderwheel: start: %w", errors.Join(err, e.stop(stopCtx)))
 	}
-	r.rec.Start()
 	e.cfg.Logger.Info("recovered", slog.Uint64("tasks", r.rec.Stats().Rebuilt))
 	return nil
 }
@@ -143,8 +144,8 @@ func (e *Engine) Start(ctx context.Context) error {
 func (e *Engine) newRun(now persist.Sample) *run {
 	cfg, r := e.cfg, &run{clock: recovery.NewClock()}
 	r.clock.Observe(now)
-	r.wheel = cfg.Wheel(r.clock.NowMS)
-	r.board = arming.New(r.wheel)
+	newWheel := func() wheel.Wheel { return cfg.Wheel(r.clock.NowMS) }
+	r.board = arming.New(newWheel())
 	r.exec = executor.New(executor.Config{
 		Store:          e.store,
 		Board:          r.board,
@@ -158,18 +159,26 @@ func (e *Engine) newRun(now persist.Sample) *run {
 		Observe:        r.clock.Observe,
 		Logger:         cfg.Logger,
 	})
+	offer := func(from executor.Source) func([]wheel.Due) []wheel.Due {
+		return func(due []wheel.Due) []wheel.Due { return r.exec.Offer(due, from) }
+	}
 	r.rec = recovery.New(recovery.Config{
-		Store:      e.store,
-		Board:      r.board,
-		Patience:   e.patience(),
-		Clock:      r.clock,
-		SweepEvery: cfg.SweepEvery,
-		Grace:      cfg.Grace,
-		ReadyLimit: readyPerWorker * cfg.Workers,
-		Logger:     cfg.Logger,
-		Ready:      r.exec.Ready,
-		Found:      func(due []wheel.Due) []wheel.Due { return r.exec.Offer(due, executor.FromSweep) },
-		Overdue:    func(due []wheel.Due) []wheel.Due { return r.exec.Offer(due, executor.FromRecovery) },
+		Store:          e.store,
+		Board:          r.board,
+		Patience:       e.patience(),
+		Clock:          r.clock,
+		NewWheel:       newWheel,
+		SweepEvery:     cfg.SweepEvery,
+		Grace:          cfg.Grace,
+		Horizon:        cfg.Horizon,
+		Source:         cfg.Source,
+		ReconcileEvery: cfg.ReconcileEvery,
+		ReadyLimit:     max(readyPerWorker*cfg.Workers, readyAtLeast),
+		Logger:         cfg.Logger,
+		Ready:          r.exec.Ready,
+		Found:          offer(executor.FromSweep),
+		Overdue:        offer(executor.FromRecovery),
+		Reconciled:     offer(executor.FromReconcile),
 	})
 	return r
 }
@@ -234,7 +243,7 @@ func (r *run) stopWheel(ctx context.Context) error {
 		r.wheelStopped = make(chan struct{})
 		go func() {
 			defer close(r.wheelStopped)
-			r.wheel.Stop()
+			r.board.Wheel().Stop()
 		}()
 	}
 	// A wheel that is well stops in no time, also when the handlers have used ctx up.

@@ -121,13 +121,13 @@ func TestSchedulingAgainMoves(t *testing.T) {
 			require.NoError(t, eng.Schedule(ctx, id, time.Now().Add(d)))
 		}
 		for i := range 1000 {
-			in("far"+fmt.Sprint(i), time.Hour)
+			in("far"+fmt.Sprint(i), 50*time.Minute)
 		}
-		in("sooner", time.Hour)
+		in("sooner", 50*time.Minute)
 		in("sooner", 30*time.Millisecond)
 		begun := time.Now()
 		in("later", 2*time.Second)
-		in("later", time.Hour)
+		in("later", 50*time.Minute)
 		in("moved and cancelled", 2*time.Second)
 		in("moved and cancelled", 2*time.Second+50*time.Millisecond)
 		ok, err := eng.Cancel(ctx, "moved and cancelled")
@@ -136,7 +136,7 @@ func TestSchedulingAgainMoves(t *testing.T) {
 		for i := range 1000 {
 			in("often", time.Duration(1000-i/2)*time.Millisecond)
 		}
-		in("again", time.Hour)
+		in("again", 50*time.Minute)
 		ok, err = eng.Cancel(ctx, "again")
 		require.NoError(t, err)
 		require.True(t, ok)
@@ -348,7 +348,7 @@ func TestARestartLosesNothingAndRunsNothingTwice(t *testing.T) {
 		begun := time.Now()
 		for i := range 50 {
 			require.NoError(t, eng.Schedule(t.Context(), fmt.Sprint("soon", i), begun.Add(time.Duration(i*4)*time.Millisecond)))
-			require.NoError(t, eng.Schedule(t.Context(), fmt.Sprint("late", i), begun.Add(time.Hour)))
+			require.NoError(t, eng.Schedule(t.Context(), fmt.Sprint("late", i), begun.Add(50*time.Minute)))
 		}
 		for range 10 {
 			stop(t, eng)

@@ -60,6 +60,31 @@ func Example() {
 	// order-2 closed
 }
 
+// Redis was lost with all its tasks. The order database still knows the unpaid orders.
+func ExampleSource() {
+	ctx := context.Background()
+	addr, store, cleanup := servers(ctx)
+	defer cleanup()
+	place(ctx, store, "order-1", time.Now().Add(50*time.Millisecond)) // and no task of it
+
+	rdb := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
+	defer rdb.Close()
+	eng, err := orderwheel.New(orderwheel.Config{Redis: rdb, Handler: orderwheel.Closing(store), Source: store})
+	must(err)
+	must(eng.Start(ctx))
+	defer shutdown(eng)
+	for eng.Stats().Executor.Done == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	_, status, err := store.Find(ctx, "order-1")
+	must(err)
+	fmt.Println("found:", eng.Stats().Recovery.ReconcileFound)
+	fmt.Println("order-1", status)
+	// Output:
+	// found: 1
+	// order-1 closed
+}
+
 func place(ctx context.Context, store *sqlstore.Store, no string, expireAt time.Time) {
 	must(store.Create(ctx, order.Order{
 		No: no, UserID: "user-1", Amount: 100, ExpireAt: expireAt,

@@ -210,29 +210,59 @@ func TestALoggerThatPanicsLosesNothing(t *testing.T) {
 // RussellLuo's may.
 type hangingWheel struct {
 	wheel.Wheel
-	release chan struct{}
+	entered chan<- struct{} // capacity 1
+	release <-chan struct{}
 }
 
 func (w hangingWheel) Schedule(id string, dueMS int64) {
 	if id == "hang" {
+		w.entered <- struct{}{}
 		<-w.release
 	}
 	w.Wheel.Schedule(id, dueMS)
 }
 
-func TestAWheelThatHangsHoldsUpNothingButItself(t *testing.T) {
+// firstHangs makes wheels of which the first hangs, until release. It has entered then.
+func firstHangs(release <-chan struct{}) (_ wheel.Factory, entered <-chan struct{}) {
+	var made atomic.Int64
+	in := make(chan struct{}, 1)
+	return func(nowMS func() int64) wheel.Wheel {
+		if made.Add(1) == 1 {
+			return hangingWheel{russellluo.New(nowMS), in, release}
+		}
+		return russellluo.New(nowMS)
+	}, in
+}
+
+func TestAWheelThatHangsHoldsUpNothingAndIsReplaced(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
+	t.Cleanup(func() { close(release) }) // after the engine has stopped
 	var r runs
 	eng := start(t, redistest.Mini(t), r.handle, func(c *orderwheel.Config) {
 		c.SweepEvery, c.Grace = 5*time.Millisecond, time.Millisecond
-		c.Wheel = func(nowMS func() int64) wheel.Wheel { return hangingWheel{russellluo.New(nowMS), release} }
+		c.Wheel, _ = firstHangs(release)
 	})
-	require.NoError(t, eng.Schedule(t.Context(), "hang", time.Now().Add(time.Hour)))
+	require.NoError(t, eng.Schedule(t.Context(), "hang", time.Now().Add(30*time.Minute)))
 	for i := range 100 {
 		require.NoError(t, eng.Schedule(t.Context(), fmt.Sprint(i), time.Now().Add(time.Duration(i)*time.Millisecond)))
 	}
 	r.wait(t, 100) // the sweep finds them
+	require.Eventually(t, func() bool { return eng.Stats().Recovery.WheelReplaced == 1 }, hang, time.Millisecond)
+	require.Eventually(t, func() bool { return eng.Stats().Armed == 1 }, hang, time.Millisecond, "the new one has all")
+	stop(t, eng) // the old one is not waited for
+}
+
+func TestStopDoesNotWaitForAWheelThatHangs(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	factory, entered := firstHangs(release)
+	eng := start(t, redistest.Mini(t), new(runs).handle, func(c *orderwheel.Config) {
+		c.SweepEvery = 10 * time.Second // and it is not replaced for twice that
+		c.Wheel = factory
+	})
+	require.NoError(t, eng.Schedule(t.Context(), "hang", time.Now().Add(30*time.Minute)))
+	<-entered
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	require.ErrorContains(t, eng.Stop(ctx), "the wheel hangs")

@@ -98,7 +98,8 @@ func empty(t *testing.T, rdb *redis.Client) {
 	var keys []string
 	require.Eventually(t, func() bool {
 		keys = slices.DeleteFunc(rdb.Keys(context.Background(), "{*}*").Val(), func(key string) bool {
-			return strings.HasSuffix(key, ":sessions") || strings.HasSuffix(key, ":shards")
+			return slices.ContainsFunc([]string{":sessions", ":shards", ":epoch", ":reconcile"},
+				func(end string) bool { return strings.HasSuffix(key, end) })
 		})
 		return len(keys) == 0
 	}, hang, 5*time.Millisecond, "keys left: %v", keys)

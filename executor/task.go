@@ -11,9 +11,10 @@ type Source int
 
 // The sources of a task.
 const (
-	FromWheel    Source = iota // the wheel fired it
-	FromSweep                  // the sweep found it overdue
-	FromRecovery               // it was overdue at Start, or the lease of its last run was over
+	FromWheel     Source = iota // the wheel fired it
+	FromSweep                   // the sweep found it overdue
+	FromRecovery                // it was overdue at Start, or the lease of its last run was over
+	FromReconcile               // it was unpaid in the order database, and the store did not know it
 )
 
 func (s Source) String() string {
@@ -24,6 +25,8 @@ func (s Source) String() string {
 		return "sweep"
 	case FromRecovery:
 		return "recovery"
+	case FromReconcile:
+		return "reconcile"
 	}
 	return fmt.Sprintf("Source(%d)", int(s))
 }

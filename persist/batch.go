@@ -9,6 +9,7 @@ import (
 // and values are those of lua/flush.lua.
 var (
 	scheduleWrite = write{op: "schedule", code: "s", user: true, newWork: true}
+	ensureWrite   = write{op: "ensure", code: "e", user: true, newWork: true, values: 1}
 	cancelWrite   = write{op: "cancel", code: "x", user: true, values: 1}
 	requeueWrite  = write{op: "requeue", code: "q", user: true, values: 2}
 	discardWrite  = write{op: "discard", code: "d", user: true, values: 1}

@@ -75,7 +75,14 @@ func (b bed) anything(ctx context.Context, rnd *rand.Rand, token string) error {
 	for i := range list {
 		list[i] = oddIDs[rnd.IntN(len(oddIDs))]
 	}
-	switch rnd.IntN(8) {
+	switch rnd.IntN(9) {
+	case 8:
+		dues := make([]persist.Due, len(list))
+		for i, id := range list {
+			dues[i] = persist.Due{ID: id, DueMS: rnd.Int64N(2 * past)}
+		}
+		_, err := b.Ensure(ctx, dues)
+		return err
 	case 3:
 		if rnd.IntN(2) == 0 {
 			_, err := b.Requeue(ctx, list)

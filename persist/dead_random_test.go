@@ -93,6 +93,16 @@ func (w *walker) stepDiscard(t *testing.T) string {
 	return agree(t, fmt.Sprintf("discard %q", list), list, got, w.model.discard)
 }
 
+func (w *walker) stepEnsure(t *testing.T) string {
+	var list []persist.Due
+	for _, id := range w.batch() {
+		list = append(list, persist.Due{ID: id, DueMS: w.dueMS()})
+	}
+	got, err := w.Ensure(t.Context(), list)
+	require.NoError(t, err)
+	return agree(t, fmt.Sprintf("ensure %+v", list), list, got, w.model.ensure)
+}
+
 // compareDead reads the dead in pages of a random size.
 func (w *walker) compareDead(t *testing.T) {
 	limit := 1 + w.rnd.IntN(5)

@@ -38,10 +38,12 @@
 //	  | gone  | +---------------------------------------> | dead | ----> gone
 //	  | cancel|       claim, after its last attempt       +------+  discard
 //	  |       +----------------------------------------------+
-//	schedule          requeue: now, afresh; schedule: likewise, at its time
+//	schedule,         requeue: now, afresh; schedule: likewise, at its time
+//	ensure
 //
 //	schedule  gone, due, dead -> due: attempt 0, no flags; the last one wins
 //	          running: sets the successor, the time to be due again afterwards
+//	ensure    gone -> due: afresh; else nothing
 //	cancel    due -> gone: Cancelled; Running if it is marked lost
 //	          running: no successor, and no retry: Running
 //	          dead: NotFound, and it stays dead
@@ -80,12 +82,14 @@
 //	{orderwheel:0}:sessions hash: session -> number and answer of its last flush
 //	{orderwheel:0}:shards   string: how many shards there are
 //	{orderwheel:0}:epoch    string: a counter that only rises
+//	{orderwheel:0}:reconcile string with a TTL: whose turn it is to reconcile
 //
 // claims has the ids that are running or being retried, so a task that is due for
 // the first time costs one ZSet entry and nothing else. - stands for what is not
 // there; flags are c (cancelled) and l (lost). reasons has the dead; the reason is the rest
-// of its record, any bytes, and nothing depends on it. No key has a TTL; when no task is
-// left and no session is (see Close), only shards and epoch are there. An operator asks:
+// of its record, any bytes, and nothing depends on it. No key has a TTL but
+// reconcile; when no task is left and no session is (see Close), only shards and epoch are
+// there. An operator asks:
 //
 //	redis-cli ZCARD   '{orderwheel:0}:due'                         how many are pending
 //	redis-cli ZSCORE  '{orderwheel:0}:due' ORDER                   when is it due
@@ -100,6 +104,9 @@
 //	redis-cli ZADD    '{orderwheel:0}:due' $(date +%s000) ORDER    bring it back to life
 //	redis-cli ZREM    '{orderwheel:0}:dead' ORDER                  forget that it died
 //	redis-cli ZREMRANGEBYRANK '{orderwheel:0}:dead' 0 -1001        keep the last thousand
+//
+// reconcile is owner, works or rests, and until when; only shard 0 has it: see TakeTurn. To
+// remove it by hand is safe.
 //
 // With several shards, write to the one that has the id (see Shards): elsewhere nobody
 // sees it. Writing by hand is safe: a lease that was removed is found and taken back, a record
@@ -136,7 +143,7 @@
 //
 // # Group commit
 //
-// Schedule, Cancel, Requeue and Discard of all callers share one lane of a shard, Claim, Ack,
+// Schedule, Ensure, Cancel, Requeue and Discard of all callers share one lane of a shard, Claim, Ack,
 // Retry, Bury and Renew another. A lane sends one flush at a time: a script call with up to
 // MaxBatch ids of as many calls as came meanwhile, in the order in which they came. Nothing
 // waits on a timer: a call that finds its lane idle is sent at once. What waits is bounded; who comes with more waits for room
@@ -172,7 +179,8 @@
 // Not covered: a copy of a write of a process that has died, arriving after the writes of
 // another; a Redis that has lost its sessions (it was wiped, or a failover lost the last
 // writes) and executes a copy again. Reap has no session: what a lost copy took back stands
-// in due, and the sweep finds it.
+// in due, and the sweep finds it. TakeTurn and EndTurn have none either: a copy that comes late
+// keeps the others from their turn for as long as it asked for, and nothing else.
 //
 // # When something crashes
 //
@@ -226,15 +234,15 @@
 // the dead are kept is the operator's: nothing here forgets them. Calling Window
 // and Reap regularly is recovery's. Making the close idempotent is the handler's.
 // Durability beyond what Redis is configured for is the operator's: what Redis
-// lost is known to the order database alone, so after such a loss schedule
-// every unpaid order again.
+// lost is known to the order database alone, so after such a loss ensure
+// every unpaid order.
 //
 // # How it was checked
 //
 // exhaustive_test.go has a model of the scripts for one id, guard by guard, and goes
 // through every interleaving of two instances with two lanes each, within small bounds: two or
 // three schedules, a cancel, one or two claims, one or two of ack, retry, bury and renew, a
-// requeue or discard, reap at any time, leases that run out, a lost answer, one or two late
+// requeue, discard or ensure, reap at any time, leases that run out, a lost answer, one or two late
 // copies, a ctx that ends, a crash, and one write by hand; not the most of each at once. The
 // promises are checked at each step (exhaustive_story_test.go states them), and each guard is shown to
 // be needed, alone or with those that do the same once more. Each different step on the task is

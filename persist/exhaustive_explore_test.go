@@ -115,7 +115,7 @@ func (x *explorer) note(before cell, o op, now int8, after cell, a answer) {
 	if x.steps == nil {
 		return
 	}
-	if o.kind == schedule || o.kind == retry {
+	if o.kind == schedule || o.kind == ensure || o.kind == retry {
 		o.at += zero - now
 	}
 	if a.hasTime(o.kind) {

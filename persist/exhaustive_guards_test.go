@@ -15,6 +15,9 @@ const (
 	scheduleForgetsAttempts
 	scheduleForgetsLost
 	scheduleRaisesTheDead
+	ensureLeavesDue
+	ensureLeavesRunning
+	ensureLeavesDead
 	cancelMarksRunning
 	cancelTakesSuccessor
 	cancelForbidsRetry
@@ -110,6 +113,9 @@ var cures = [guardCount]cure{
 	scheduleForgetsAttempts: {words: "schedule starts with attempt 0", play: "table"},
 	scheduleForgetsLost:     {words: "schedule forgets the mark lost", play: "table"},
 	scheduleRaisesTheDead:   {words: "schedule takes the id out of dead", play: "table"},
+	ensureLeavesDue:         {words: "ensure leaves what is due", play: "table"},
+	ensureLeavesRunning:     {words: "ensure leaves what runs", play: "table"},
+	ensureLeavesDead:        {words: "ensure leaves what is dead", play: "table"},
 	cancelMarksRunning:      {words: "cancel of what runs answers Running", play: "table"},
 	cancelTakesSuccessor:    {words: "cancel takes the successor away", play: "table"},
 	cancelForbidsRetry:      {words: "cancel of what runs forbids the retry", play: "table"},

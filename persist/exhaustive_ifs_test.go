@@ -14,6 +14,8 @@ import (
 var decisions = map[string][]guard{
 	"schedule: if t.lease then": {scheduleOfRunningIsSuccessor},
 
+	"ensure: if t.due or t.lease or t.buried then return false end": {ensureLeavesDue, ensureLeavesRunning, ensureLeavesDead},
+
 	"cancel: if t.lease then":                          {cancelMarksRunning},
 	"cancel: if not t.due then return NOT_FOUND end":   {cancelOnlyOfDue},
 	"cancel: return lost and RUNNING_NOW or CANCELLED": {cancelOfLostIsRunning},

@@ -163,7 +163,7 @@ func TestTheScriptJudgesNumbersAsTheModelDoes(t *testing.T) {
 				}
 				a, ok, _ := x.flush(&w, 0, number, op{kind: cancel})
 
-				keys := []string{keyDue, keyRunning, keyClaims, keyDead, keyReasons, keySessions, keyShards, keyEpoch}
+				keys := []string{keyDue, keyRunning, keyClaims, keyDead, keyReasons, keySessions, keyShards, keyEpoch, keyReconcile}
 				got, err := b.client.Eval(t.Context(), persist.FlushSource, keys, "s", number, "x", 1, 0, 1, "x").Slice()
 				name := fmt.Sprintf("number %d after %d", number, last)
 				if !ok {

@@ -46,10 +46,11 @@ const (
 	renew
 	requeue
 	discard
+	ensure
 	reap
 )
 
-var kindNames = [...]string{"fence", "schedule", "cancel", "claim", "ack", "retry", "bury", "renew", "requeue", "discard", "reap"}
+var kindNames = [...]string{"fence", "schedule", "cancel", "claim", "ack", "retry", "bury", "renew", "requeue", "discard", "ensure", "reap"}
 
 // Flags of a retry.
 const (
@@ -61,7 +62,7 @@ const (
 type op struct {
 	kind  kind
 	token int8 // of claim, ack, retry, bury, renew
-	at    int8 // due time of schedule and retry
+	at    int8 // due time of schedule, ensure and retry
 	arg   int8 // most attempts of a claim; flags of a retry
 }
 
@@ -71,7 +72,7 @@ func (o op) String() string {
 		s += fmt.Sprintf(" token%d", o.token)
 	}
 	switch {
-	case o.kind == schedule, o.kind == retry:
+	case o.kind == schedule, o.kind == ensure, o.kind == retry:
 		s += fmt.Sprintf(" at %d", o.at)
 	case o.kind == claim && o.arg > 0:
 		s += fmt.Sprintf(" at most %d", o.arg)
@@ -132,6 +133,8 @@ func (g *guards) run(c *cell, o op, now int8) (a answer) {
 		a = g.requeue(c, now)
 	case discard:
 		a.state = g.discard(c)
+	case ensure:
+		a.state = g.ensure(c, o.at)
 	case reap:
 		a = g.reap(c, now)
 	}
@@ -366,6 +369,15 @@ func (g *guards) discard(c *cell) int8 {
 		return 0
 	}
 	c.fresh(none)
+	return 1
+}
+
+func (g *guards) ensure(c *cell, due int8) int8 {
+	if c.due != none && g.on(ensureLeavesDue) || c.lease != none && g.on(ensureLeavesRunning) ||
+		c.buried != none && g.on(ensureLeavesDead) {
+		return 0
+	}
+	c.fresh(due)
 	return 1
 }
 

@@ -12,7 +12,7 @@ const (
 	cancels
 	claims
 	settlements // ack, retry, bury, renew
-	operations  // requeue, discard
+	operations  // requeue, discard, ensure
 	losses      // of answers
 	delays      // of copies
 	giveUps
@@ -133,6 +133,9 @@ func (x *explorer) calls(w *world, lane int8, f func(op)) {
 		if w.left[operations] > 0 {
 			f(op{kind: requeue})
 			f(op{kind: discard})
+			for _, at := range x.p.after {
+				f(op{kind: ensure, at: 1 + at})
+			}
 		}
 		return
 	}
@@ -163,7 +166,7 @@ func (x *explorer) calls(w *world, lane int8, f func(op)) {
 // spent is what a call of each kind is counted as.
 var spent = [...]budget{
 	schedule: schedules, cancel: cancels, claim: claims, ack: settlements, retry: settlements,
-	bury: settlements, renew: settlements, requeue: operations, discard: operations,
+	bury: settlements, renew: settlements, requeue: operations, discard: operations, ensure: operations,
 }
 
 // play makes a move, and returns what it shows to be wrong.

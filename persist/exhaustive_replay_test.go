@@ -152,6 +152,14 @@ func (s stage) askPart(t *testing.T, list []*replayed) {
 	case requeue:
 		got, err := s.Requeue(ctx, ids)
 		s.settlements(t, list, got, err)
+	case ensure:
+		var dues []persist.Due
+		for _, r := range list {
+			dues = append(dues, persist.Due{ID: r.id, DueMS: s.ms(r.step.op.at)})
+		}
+		got, err := s.Ensure(ctx, dues)
+		require.NoError(t, err)
+		s.bools(list, got)
 	case discard:
 		got, err := s.Discard(ctx, ids)
 		require.NoError(t, err)

@@ -13,8 +13,8 @@ package persist_test
 //	a  A schedule that was answered was executed. From then on the task stands until a
 //	   run that started later was settled, or a cancel was executed later, or it was buried
 //	   after such a run. It stands at the last time scheduled, or at that of the retry.
-//	b  What a cancel answered Cancelled or Running starts no run, unless a schedule
-//	   or requeue was called before the cancel was answered and was not executed when it
+//	b  What a cancel answered Cancelled or Running starts no run, unless a schedule,
+//	   ensure or requeue was called before the cancel was answered and was not executed when it
 //	   was called, or was called later. Nothing starts a run once it is done. Cancelled is
 //	   never said while a handler may be at work; NotFound and Gone never of what stands.
 //	c  A token that does not hold the run changes nothing and is refused. The one that
@@ -29,6 +29,7 @@ package persist_test
 //	   was last fresh, without those taken back, and never above the limit. The first due is
 //	   that of the first of them.
 //	g  Each call that is answered gets what its one execution said.
+//	h  An ensure brings back what stands nowhere, and changes nothing else.
 type story struct {
 	alive bool // scheduled, and neither done, nor cancelled, nor buried
 	owed  bool // and no run has started since
@@ -164,6 +165,14 @@ func (s *story) add(o op, now int8, seen, after cell, a answer) string {
 		}
 		if s.dead {
 			s.over()
+		}
+	case ensure:
+		stands := s.alive || s.holder != 0 || s.dead
+		if stands == (a.state == 1) {
+			return "h: ensure is true where the id stands nowhere, and only there"
+		}
+		if !stands {
+			s.afresh(o.at)
 		}
 	case reap:
 		if s.holder != 0 && seen.lease != none && after.lease == none && !s.ended() {

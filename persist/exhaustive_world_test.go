@@ -66,7 +66,7 @@ func (p *play) begin() world {
 }
 
 // brings tells whether o may bring the task back.
-func (o op) brings() bool { return o.kind == schedule || o.kind == requeue }
+func (o op) brings() bool { return o.kind == schedule || o.kind == requeue || o.kind == ensure }
 
 // flush is lua/flush.lua: ok is false where it refuses. wrong is what the story
 // says to it.

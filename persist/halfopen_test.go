@@ -38,6 +38,15 @@ func everyCall(s *persist.Redis) map[string]func(ctx context.Context) error {
 			return err
 		},
 		"requeue": func(ctx context.Context) error { _, err := s.Requeue(ctx, []string{"x"}); return err },
+		"ensure": func(ctx context.Context) error {
+			_, err := s.Ensure(ctx, []persist.Due{{ID: "x", DueMS: 7}})
+			return err
+		},
+		"taketurn": func(ctx context.Context) error {
+			_, _, err := s.TakeTurn(ctx, "x", time.Second, true)
+			return err
+		},
+		"endturn": func(ctx context.Context) error { _, err := s.EndTurn(ctx, "x", time.Second); return err },
 		"discard": func(ctx context.Context) error { _, err := s.Discard(ctx, []string{"x"}); return err },
 		"reap":    func(ctx context.Context) error { _, err := s.Reap(ctx, 1); return err },
 		"window":  func(ctx context.Context) error { _, err := s.Window(ctx, persist.Cursor{}, 1, 1); return err },

@@ -23,11 +23,13 @@ type keys struct {
 	sessions string // hash: session -> number and answer of its last flush
 	shards   string // string: how many shards there are
 	epoch    string // string: a counter that only rises
+
+	reconcile string // string with a TTL: whose turn it is to reconcile; of the first shard
 }
 
 // list returns the keys as KEYS of a script, in the order of lua/common.lua.
 func (k keys) list() []any {
-	return []any{k.due, k.running, k.claims, k.dead, k.reasons, k.sessions, k.shards, k.epoch}
+	return []any{k.due, k.running, k.claims, k.dead, k.reasons, k.sessions, k.shards, k.epoch, k.reconcile}
 }
 
 // shardKeys returns the keys of one shard.
@@ -36,6 +38,6 @@ func shardKeys(namespace string, number int) keys {
 	return keys{
 		due: tag + ":due", running: tag + ":running", claims: tag + ":claims",
 		dead: tag + ":dead", reasons: tag + ":reasons", sessions: tag + ":sessions",
-		shards: tag + ":shards", epoch: tag + ":epoch",
+		shards: tag + ":shards", epoch: tag + ":epoch", reconcile: tag + ":reconcile",
 	}
 }

@@ -20,6 +20,7 @@ type Memory struct {
 	mu struct {
 		sync.Mutex
 		tasks tasks
+		turn  turnState
 	}
 }
 
@@ -72,6 +73,17 @@ func (m *Memory) Schedule(ctx context.Context, dues []Due) error {
 			s.schedule(d.ID, d.DueMS)
 		}
 	})
+}
+
+// Ensure is as in Store.
+func (m *Memory) Ensure(ctx context.Context, dues []Due) (ensured []bool, err error) {
+	if err := checkDues(dues); err != nil {
+		return nil, err
+	}
+	err = m.do(ctx, "ensure", func(s *tasks, _ Sample) {
+		ensured = inOrder(dues, func(d Due) bool { return s.ensure(d.ID, d.DueMS) })
+	})
+	return ensured, err
 }
 
 // Cancel is as in Store.
@@ -196,6 +208,31 @@ func (m *Memory) Depth(ctx context.Context) (depth Depth, err error) {
 func (m *Memory) Epoch(ctx context.Context) (lost bool, err error) {
 	_, err = m.read(ctx, "epoch")
 	return false, err
+}
+
+// TakeTurn is as in Store.
+func (m *Memory) TakeTurn(ctx context.Context, owner string, lease time.Duration, force bool) (turn Turn, left time.Duration, err error) {
+	if err := checkTurn(owner, lease); err != nil {
+		return TurnRefused, 0, err
+	}
+	how := "take"
+	if force {
+		how = "force"
+	}
+	err = m.do(ctx, "taketurn", func(_ *tasks, now Sample) { turn, left = m.mu.turn.ask(owner, how, now.ms(), ceilMS(lease)) })
+	return turn, left, err
+}
+
+// EndTurn is as in Store.
+func (m *Memory) EndTurn(ctx context.Context, owner string, rest time.Duration) (ended bool, err error) {
+	if err := checkTurn(owner, rest); err != nil {
+		return false, err
+	}
+	err = m.do(ctx, "endturn", func(_ *tasks, now Sample) {
+		turn, _ := m.mu.turn.ask(owner, "rest", now.ms(), ceilMS(rest))
+		ended = turn == TurnKept
+	})
+	return ended, err
 }
 
 // Now is as in Store.

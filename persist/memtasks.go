@@ -77,6 +77,15 @@ func (s *tasks) schedule(id string, dueMS int64) {
 	s.fresh(t, dueMS)
 }
 
+func (s *tasks) ensure(id string, dueMS int64) bool {
+	t := s.find(id)
+	if t.status != StatusGone {
+		return false
+	}
+	s.fresh(t, dueMS)
+	return true
+}
+
 func (s *tasks) cancel(id string) CancelOutcome {
 	t := s.find(id)
 	switch t.status {

@@ -41,6 +41,14 @@ func (m model) schedule(id string, ms int64) {
 	t.cancelled = false
 }
 
+func (m model) ensure(d persist.Due) bool {
+	if m[d.ID] != nil {
+		return false
+	}
+	m[d.ID] = dueTask(d.DueMS)
+	return true
+}
+
 func (m model) cancel(id string) persist.CancelOutcome {
 	t := m[id]
 	if t == nil || t.dead() {

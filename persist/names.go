@@ -14,6 +14,10 @@ func (s SettleState) String() string {
 	return name(int(s), "refused", "settled", "scheduled")
 }
 
+func (t Turn) String() string {
+	return name(int(t), "refused", "taken", "kept")
+}
+
 func (s Status) String() string {
 	return name(int(s), "gone", "due", "running", "dead")
 }

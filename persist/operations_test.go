@@ -136,6 +136,29 @@ var storeOps = []storeOp{
 		leaves: func(_, _ persist.Record) persist.Record { return persist.Record{ID: "discard"} },
 	},
 	{
+		name: "ensure", kind: opNewWork, says: "true",
+		do: func(ctx context.Context, s persist.Store) (string, error) {
+			return first(s.Ensure(ctx, []persist.Due{{ID: "ensure", DueMS: past}}))
+		},
+		leaves: func(_, _ persist.Record) persist.Record {
+			return persist.Record{ID: "ensure", Status: persist.StatusDue, DueMS: past}
+		},
+	},
+	{
+		name: "taketurn", kind: opWrites, says: "had",
+		do: func(ctx context.Context, s persist.Store) (string, error) {
+			turn, _, err := s.TakeTurn(ctx, "owner", time.Hour, false)
+			return or("had", turn != persist.TurnRefused), err
+		},
+	},
+	{
+		name: "endturn", kind: opWrites, says: "done",
+		do: func(ctx context.Context, s persist.Store) (string, error) {
+			_, err := s.EndTurn(ctx, "owner", time.Hour) // false where a copy that was lost has done it
+			return "done", err
+		},
+	},
+	{
 		name: "window", kind: opReads, says: "[{window 400}] false",
 		do: func(ctx context.Context, s persist.Store) (string, error) {
 			page, err := s.Window(ctx, persist.Cursor{}, 500, 10)
@@ -215,6 +238,8 @@ func prepare(t testing.TB, s persist.Store) {
 		burials = append(burials, persist.Burial{Lease: persist.Lease{ID: id, Token: "tok"}, Reason: "killed"})
 	}
 	_, err = s.Bury(ctx, burials)
+	require.NoError(t, err)
+	_, _, err = s.TakeTurn(ctx, "owner", time.Hour, true)
 	require.NoError(t, err)
 	for over := claims.NowMS + 1; ; { // the lease of "reap"
 		sample, err := s.Now(ctx)

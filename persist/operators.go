@@ -43,6 +43,7 @@ func (r *Redis) Dead(ctx context.Context, after Cursor, limit int) (DeadPage, er
 	}
 	p := pages[Dead]{
 		place: func(d Dead) Cursor { return Cursor{DueMS: d.BuriedMS, ID: d.ID} },
+		most:  MaxBatch,
 		read: func(ctx context.Context, s *shard, after Cursor, n int) ([]Dead, Cursor, bool, error) {
 			rp, err := s.run(ctx, deadScript, after.DueMS, after.ID, n)
 			if err != nil {

@@ -8,6 +8,7 @@ type pages[T any] struct {
 	// to go on: more says that there is something.
 	read  func(ctx context.Context, s *shard, after Cursor, n int) (list []T, next Cursor, more bool, err error)
 	place func(one T) Cursor
+	most  int // is asked of a shard at a time
 }
 
 // stream is what one shard has for a page.
@@ -62,7 +63,7 @@ func (p pages[T]) refill(ctx context.Context, r *Redis, streams []stream[T], wan
 			dry = append(dry, i)
 		}
 	}
-	n := min(want, MaxBatch)
+	n := min(want, p.most)
 	if len(streams) > 1 {
 		n = min(n, max(leastRead, want/len(streams)))
 	}

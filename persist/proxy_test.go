@@ -66,6 +66,8 @@ func (b bed) loadScripts(t testing.TB) {
 	require.NoError(t, err)
 	_, err = b.Cancel(ctx, []string{"x"})
 	require.NoError(t, err)
+	_, err = b.EndTurn(ctx, "owner", time.Hour)
+	require.NoError(t, err)
 	_, err = b.Reap(ctx, 1)
 	require.NoError(t, err)
 	_, err = b.Bury(ctx, []persist.Burial{{Lease: persist.Lease{ID: "x", Token: "tok"}}})

@@ -85,7 +85,7 @@ func (w *walker) tick(t *testing.T) {
 }
 
 func (w *walker) step(t *testing.T) string {
-	switch w.rnd.IntN(15) {
+	switch w.rnd.IntN(16) {
 	case 0, 1, 2:
 		return w.stepSchedule(t)
 	case 3:
@@ -104,6 +104,8 @@ func (w *walker) step(t *testing.T) string {
 		return w.stepRequeue(t)
 	case 13:
 		return w.stepDiscard(t)
+	case 14:
+		return w.stepEnsure(t)
 	default:
 		return w.stepReap(t)
 	}

@@ -50,6 +50,8 @@ var (
 	epochLua string
 	//go:embed lua/now.lua
 	nowLua string
+	//go:embed lua/turn.lua
+	turnLua string
 	//go:embed lua/probe.lua
 	probeLua string
 )
@@ -64,6 +66,8 @@ var (
 	depthScript  = newScript("depth", commonLua, depthLua)
 	epochScript  = newScript("epoch", commonLua, epochLua)
 	nowScript    = newScript("now", commonLua, nowLua)
+	takeScript   = writer("taketurn", commonLua, turnLua)
+	endScript    = writer("endturn", commonLua, turnLua)
 	probeScript  = newScript("check", commonLua, probeLua)
 )
 

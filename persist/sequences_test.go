@@ -460,7 +460,7 @@ func (s *sequence) leases() (list []persist.Lease) {
 
 // pick is one operation. Its model is judged by the clock of when it is asked.
 func (s *sequence) pick() sequenceOp {
-	switch s.rnd.IntN(18) {
+	switch s.rnd.IntN(19) {
 	case 0, 1, 2:
 		return s.scheduling()
 	case 3, 4:
@@ -512,6 +512,13 @@ func (s *sequence) pick() sequenceOp {
 		}
 	case 16:
 		return s.reaping()
+	case 17:
+		list := s.dues()
+		return sequenceOp{
+			name:  fmt.Sprintf("ensure %+v", list),
+			store: func(ctx context.Context, r *persist.Redis) (any, error) { return r.Ensure(ctx, list) },
+			model: func() any { return each(list, s.model.ensure) },
+		}
 	default:
 		return s.reading()
 	}
@@ -524,11 +531,16 @@ func each[Q, A any](list []Q, ask func(Q) A) (answers []A) {
 	return answers
 }
 
-func (s *sequence) scheduling() sequenceOp {
-	var list []persist.Due
+// dues are a few ids, each with a time.
+func (s *sequence) dues() (list []persist.Due) {
 	for _, id := range s.few() {
 		list = append(list, persist.Due{ID: id, DueMS: s.dueMS()})
 	}
+	return list
+}
+
+func (s *sequence) scheduling() sequenceOp {
+	list := s.dues()
 	return sequenceOp{
 		name:  fmt.Sprintf("schedule %+v", list),
 		store: func(ctx context.Context, r *persist.Redis) (any, error) { return nil, r.Schedule(ctx, list) },

@@ -37,6 +37,8 @@ const (
 	keySessions = "{orderwheel:0}:sessions"
 	keyShards   = "{orderwheel:0}:shards"
 	keyEpoch    = "{orderwheel:0}:epoch"
+
+	keyReconcile = "{orderwheel:0}:reconcile"
 )
 
 // onBoth runs a test against miniredis and against a real redis-server.
@@ -162,7 +164,7 @@ func (b bed) requireEmpty(t testing.TB) {
 	left, err := b.client.Keys(t.Context(), "*").Result()
 	require.NoError(t, err)
 	require.Empty(t, slices.DeleteFunc(left, func(key string) bool {
-		return key == keySessions || key == keyShards || key == keyEpoch
+		return key == keySessions || key == keyShards || key == keyEpoch || key == keyReconcile
 	}))
 }
 

@@ -57,6 +57,10 @@ type Store interface {
 	// due at once. nil: all of them are stored.
 	Schedule(ctx context.Context, dues []Due) error
 
+	// Ensure makes each task that stands nowhere due at its time, afresh: true. What is
+	// due, running or dead stays as it is: false.
+	Ensure(ctx context.Context, dues []Due) ([]bool, error)
+
 	// Cancel answers Cancelled for what was due and is gone now; Running for what
 	// has started, and for what was due and marked lost, which is gone too, but
 	// whose handler may be at work; NotFound for everything else. A dead id
@@ -125,9 +129,19 @@ type Store interface {
 	Depth(ctx context.Context) (Depth, error)
 
 	// Epoch tells whether the store has lost writes since it was asked last, as far as
-	// it can see. Ask regularly: after a loss, schedule again what the order database
-	// has.
+	// it can see. Ask regularly: after a loss, ensure what the order database has.
 	Epoch(ctx context.Context) (lost bool, err error)
+
+	// TakeTurn asks for the turn to reconcile with the order database, of which there is
+	// one for all who use the store. TurnTaken: it is the owner's until the lease
+	// ends. TurnKept: it was already, and the lease begins anew. TurnRefused: another
+	// has it, or it rests; left is for how long at most. With force a turn that
+	// rests is taken all the same.
+	TakeTurn(ctx context.Context, owner string, lease time.Duration, force bool) (turn Turn, left time.Duration, err error)
+
+	// EndTurn gives the turn back. Until rest is over nobody gets it without force.
+	// false: the owner did not have it any more, and nothing was changed.
+	EndTurn(ctx context.Context, owner string, rest time.Duration) (bool, error)
 
 	// Now reads the clock.
 	Now(ctx context.Context) (Sample, error)

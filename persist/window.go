@@ -21,8 +21,8 @@ import (
 // than a page holds are due in one millisecond, and whatever is added or removed
 // meanwhile. What is written behind the cursor is for the next pass.
 //
-// ErrInvalid is returned for a limit below 1. A limit above MaxBatch takes
-// several calls. With an error the page has what could be read, and Next is the
+// ErrInvalid is returned for a limit below 1. A limit above twice MaxBatch
+// takes several calls. With an error the page has what could be read, and Next is the
 // cursor that was given.
 func (r *Redis) Window(ctx context.Context, after Cursor, untilMS int64, limit int) (Page, error) {
 	if err := checkLimit(limit); err != nil {
@@ -32,6 +32,7 @@ func (r *Redis) Window(ctx context.Context, after Cursor, untilMS int64, limit i
 	var mu sync.Mutex // guards page.Clock
 	p := pages[Due]{
 		place: Due.place,
+		most:  maxRead,
 		read: func(ctx context.Context, s *shard, after Cursor, n int) ([]Due, Cursor, bool, error) {
 			w, err := s.window(ctx, after, min(untilMS, MaxDueMS), n)
 			if err != nil {
@@ -52,6 +53,11 @@ func (r *Redis) Window(ctx context.Context, after Cursor, untilMS int64, limit i
 	page.Due, page.Next, page.More, err = p.page(ctx, r, fromStart(after), limit)
 	return page, err
 }
+
+// maxRead is how many a read of scores takes at most. No script has to pass them on, and
+// the fewer round trips a long reading makes the less it waits; but they hold up Redis for
+// a millisecond or so.
+const maxRead = 2 * MaxBatch
 
 func (d Due) place() Cursor { return Cursor{DueMS: d.DueMS, ID: d.ID} }
 

@@ -10,6 +10,9 @@
 // the question; the user's call is always right, for the caller holds the id's
 // lock across the write and the arming.
 //
+// What is due beyond an edge is not armed at all (edge.go), and a wheel that stands
+// still is replaced (replace.go).
+//
 // Nobody waits for the wheel: what is to be done to it goes into a queue, in
 // the order in which it was decided, and one goroutine carries it out. An
 // engine of the wheel that hangs, as the RussellLuo one can, holds up that
@@ -19,6 +22,7 @@ package arming
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -35,16 +39,17 @@ const (
 	bigMap = 4096
 )
 
-// Board guards one wheel. It is safe for concurrent use.
+// Board guards one wheel at a time. It is safe for concurrent use.
 type Board struct {
-	wheel wheel.Wheel
-
-	wake   chan struct{} // capacity 1: the queue is not empty, or the board is stopping
-	done   chan struct{} // closed when the carrier has ended; nil before Start
 	missed atomic.Uint64
+	fire   func([]wheel.Due) // set by StartWheel
 
 	mu struct {
 		sync.Mutex
+		carrier *carrier        // of the wheel in use
+		edgeMS  int64           // what is due later is not armed: see edge.go
+		hasEdge bool            // SetEdge was called
+		overdue int             // open tickets of AskOverdue
 		seq     uint64          // decisions so far
 		open    []uint64        // seq at the time each open ticket was taken, oldest first
 		touched map[string]mark // ids decided about while a ticket older than that is open
@@ -79,7 +84,7 @@ type opKind int
 
 const (
 	arm    opKind = iota
-	disarm        // the user cancelled it
+	disarm        // the user cancelled it, or it is due beyond the edge
 	missed        // the sweep has found it overdue: disarm, and count it if it was armed
 )
 
@@ -87,19 +92,36 @@ const (
 // used.
 type Ticket struct{ seq uint64 }
 
+// carrier is who carries decisions to one wheel.
+type carrier struct {
+	wheel wheel.Wheel
+	wake  chan struct{} // capacity 1: the queue is not empty, or the board is stopping
+	done  chan struct{} // closed when it has ended; nil before Start
+	fired atomic.Uint64 // batches that the wheel has handed over
+}
+
+func newCarrier(w wheel.Wheel) *carrier { return &carrier{wheel: w, wake: make(chan struct{}, 1)} }
+
 // New makes a board for w; it starts nothing.
 func New(w wheel.Wheel) *Board {
-	b := &Board{wheel: w, wake: make(chan struct{}, 1)}
+	b := new(Board)
+	b.mu.carrier, b.mu.edgeMS = newCarrier(w), math.MaxInt64
 	b.mu.touched = make(map[string]mark)
 	return b
 }
 
 // Start begins to carry decisions to the wheel. Call it once.
 func (b *Board) Start() {
-	b.done = make(chan struct{})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.startLocked(b.mu.carrier)
+}
+
+func (b *Board) startLocked(c *carrier) {
+	c.done = make(chan struct{})
 	go func() {
-		defer close(b.done)
-		b.carry()
+		defer close(c.done)
+		b.carry(c)
 	}()
 }
 
@@ -109,17 +131,16 @@ func (b *Board) Stop(ctx context.Context) error {
 	b.mu.Lock()
 	b.mu.stopped = true
 	b.mu.queue = nil
-	if b.mu.news != nil {
-		close(b.mu.news)
-		b.mu.news = nil
-	}
+	b.toldLocked()
+	c := b.mu.carrier
+	done := c.done
 	b.mu.Unlock()
-	b.wakeUp()
-	if b.done == nil {
+	c.wakeUp()
+	if done == nil {
 		return nil
 	}
 	select {
-	case <-b.done:
+	case <-done:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -168,7 +189,7 @@ func (b *Board) Arm(t Ticket, id string, dueMS int64) bool {
 		return false
 	}
 	b.touchLocked(id, false)
-	b.addLocked(op{arm, id, dueMS})
+	b.armLocked(id, dueMS)
 	return true
 }
 
@@ -188,7 +209,7 @@ func (b *Board) UserScheduled(id string, dueMS int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.touchLocked(id, true)
-	b.addLocked(op{arm, id, dueMS})
+	b.armLocked(id, dueMS)
 }
 
 // UserCancelled disarms id as the user's call has just been answered.
@@ -219,23 +240,24 @@ func (b *Board) addLocked(o op) {
 	}
 	b.mu.queue = append(b.mu.queue, o)
 	b.mu.queued++
-	b.wakeUp()
+	b.mu.carrier.wakeUp()
 }
 
-func (b *Board) wakeUp() {
+func (c *carrier) wakeUp() {
 	select {
-	case b.wake <- struct{}{}:
+	case c.wake <- struct{}{}:
 	default:
 	}
 }
 
-// carry does to the wheel what was decided, in that order.
-func (b *Board) carry() {
+// carry does to the wheel of c what was decided, in that order, until the board stops
+// or has another wheel.
+func (b *Board) carry(c *carrier) {
 	var batch []op
-	for range b.wake {
+	for range c.wake {
 		for {
 			b.mu.Lock()
-			if b.mu.stopped {
+			if b.mu.stopped || b.mu.carrier != c {
 				b.mu.Unlock()
 				return
 			}
@@ -245,9 +267,9 @@ func (b *Board) carry() {
 				break
 			}
 			for _, o := range batch {
-				b.apply(o)
+				b.apply(c.wheel, o)
 			}
-			b.told(len(batch))
+			b.told(c, len(batch))
 			clear(batch) // the ids are the wheel's now
 			if cap(batch) > bigMap {
 				batch = nil
@@ -256,25 +278,32 @@ func (b *Board) carry() {
 	}
 }
 
-// told notes that the wheel knows n decisions more.
-func (b *Board) told(n int) {
+// told notes that the wheel of c knows n decisions more.
+func (b *Board) told(c *carrier, n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.mu.carrier != c {
+		return // they were counted when it was replaced
+	}
 	b.mu.carried += uint64(n)
+	b.toldLocked()
+}
+
+func (b *Board) toldLocked() {
 	if b.mu.news != nil {
 		close(b.mu.news)
 		b.mu.news = nil
 	}
 }
 
-func (b *Board) apply(o op) {
+func (b *Board) apply(w wheel.Wheel, o op) {
 	switch o.kind {
 	case arm:
-		b.wheel.Schedule(o.id, o.dueMS)
+		w.Schedule(o.id, o.dueMS)
 	case disarm:
-		b.wheel.Cancel(o.id)
+		w.Cancel(o.id)
 	case missed:
-		if b.wheel.Cancel(o.id) {
+		if w.Cancel(o.id) {
 			b.missed.Add(1)
 		}
 	}
@@ -316,4 +345,4 @@ func (b *Board) Waiting() int {
 func (b *Board) MissedCount() uint64 { return b.missed.Load() }
 
 // Armed is the number of armed ids.
-func (b *Board) Armed() int { return b.wheel.Len() }
+func (b *Board) Armed() int { return b.Wheel().Len() }

@@ -32,6 +32,19 @@
 // nothing is applied. When the answer to a commit is lost the error is order.ErrUnknownOutcome, and
 // calling again finds out. Errors keep the driver's error for errors.As.
 //
+// # The engine's source
+//
+// Unpaid has the form of the engine's Config.Source, so that orders which Redis has lost are
+// scheduled again:
+//
+//	eng, err := orderwheel.New(orderwheel.Config{
+//		Redis:   rdb,
+//		Handler: orderwheel.Closing(store),
+//		Source:  store,
+//	})
+//
+// It reads an index that holds the unpaid orders alone, page by page from the last number on.
+//
 // # What is left to others
 //
 // When to call Close is the engine's business, prices and the sending of refunds the application's.

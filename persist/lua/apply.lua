@@ -4,6 +4,7 @@
 local function settled(state, due) return state .. ' ' .. digits(due) end
 local APPLY = {
   s = function(t, i) schedule(t, tonumber(ARGV[i + 1])) end,
+  e = function(t, i) return ensure(t, tonumber(ARGV[i + 1])) and '1' or '0' end,
   x = function(t) return tostring(cancel(t)) end,
   q = function(t) return settled(requeue(t, now)) end,
   d = function(t) return discard(t) and '1' or '0' end,
@@ -33,6 +34,6 @@ return function(g, rest, answers, n)
     local answer = f(by_id[ids[j]], g.first + (k - 1) * g.size, g.once)
     if answer then answers[n + k] = answer end
   end
-  pass_gate(g.code == 's')
+  pass_gate(brings_work(g.code))
   store(tasks)
 end

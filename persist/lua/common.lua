@@ -8,10 +8,11 @@
 -- KEYS[6] sessions hash: session -> number and answer of its last flush
 -- KEYS[7] shards   string: how many shards there are
 -- KEYS[8] epoch    string: a counter that only rises
+-- KEYS[9] reconcile string, with a TTL: whose turn it is (see turn.lua)
 
 local DUE, RUNNING, CLAIMS = KEYS[1], KEYS[2], KEYS[3]
 local DEAD, REASONS, SESSIONS = KEYS[4], KEYS[5], KEYS[6]
-local SHARDS, EPOCH = KEYS[7], KEYS[8]
+local SHARDS, EPOCH, RECONCILE = KEYS[7], KEYS[8], KEYS[9]
 
 -- The last millisecond of year 9999.
 local MAX_MS = 253402300799999

@@ -16,6 +16,9 @@ local function ids_of(g)
   return ids
 end
 
+-- Whether a write brings new work in: see pass_gate.
+local function brings_work(code) return code == 's' or code == 'e' end
+
 -- From how many ids on it is worth to look first whether a key is there at all.
 local FEW = 4
 
@@ -44,6 +47,28 @@ local function fast_schedule(g)
     else
       add[n + 1], add[n + 2] = ARGV[g.first + (k - 1) * g.size + 1], id
       n = n + 2
+    end
+  end
+  write_many('ZADD', DUE, add)
+  return rest
+end
+
+-- gone -> due; due stays as it is.
+local function fast_ensure(g, answers, n)
+  local ids = ids_of(g)
+  local lease, record, buried = look(ids)
+  local due = read_if_any('ZCARD', 'ZMSCORE', DUE, ids)
+  local rest, add, seen = {}, {}, {}
+  for k, id in ipairs(ids) do
+    if lease[k] or record[k] or buried[k] then
+      rest[#rest + 1] = k
+    elseif due[k] or seen[id] then
+      answers[n + k] = '0'
+    else
+      seen[id] = true
+      local m = #add
+      add[m + 1], add[m + 2] = ARGV[g.first + (k - 1) * g.size + 1], id
+      answers[n + k] = '1'
     end
   end
   write_many('ZADD', DUE, add)

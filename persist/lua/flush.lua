@@ -5,6 +5,7 @@
 --          for, or for each write its code, how many ids it has, how many values
 --          stand in front of these, how many each of them has with itself, and
 --            s  schedule: id, due ms, ...
+--            e  ensure: id, due ms, ...
 --            x  cancel: id, ...
 --            q  requeue: id, ...
 --            d  discard: id, ...
@@ -23,7 +24,7 @@
 --            c              its ClaimState, attempt, due ms (CLAIMED: of the first
 --                           attempt; NOT_YET: of now), ms left
 --            q, a, r and b  its SettleState, due ms
---            d and n        1, or 0 where it was refused
+--            d, e and n     1, or 0 where it was refused
 --          The answer to ? is the number and the answer that sessions had, or 0.
 local session, number = ARGV[1], tonumber(ARGV[2])
 local time, now = clock()
@@ -43,7 +44,7 @@ end
 
 -- The writes, in groups: where in ARGV the first and the last of its ids stand, how
 -- many values each of them has, and where the values in front of the ids begin.
-local groups, brings_work = {}, false
+local groups, new_work = {}, false
 do
   local i = ARGV[3] == '?' and 4 or 3
   while i <= #ARGV do
@@ -51,11 +52,11 @@ do
     local first = once + tonumber(ARGV[i + 2])
     local past = first + tonumber(ARGV[i + 1]) * size
     groups[#groups + 1] = { code = ARGV[i], first = first, last = past - size, size = size, once = once }
-    brings_work = brings_work or ARGV[i] == 's'
+    new_work = new_work or brings_work(ARGV[i])
     i = past
   end
 end
-if brings_work and #groups > 1 then pass_gate(true) end
+if new_work and #groups > 1 then pass_gate(true) end
 
 local answers, n = { digits(now) }, 1
 if ARGV[3] == '?' then
@@ -70,6 +71,8 @@ for _, g in ipairs(groups) do
   local rest
   if g.code == 's' then
     rest = fast_schedule(g)
+  elseif g.code == 'e' then
+    rest = fast_ensure(g, answers, n)
   elseif g.code == 'x' then
     rest = fast_cancel(g, answers, n)
   elseif g.code == 'c' then
@@ -94,6 +97,6 @@ for i = 1, n, MANY do
   parts[#parts + 1] = table.concat(answers, ' ', i, math.min(i + MANY - 1, n))
 end
 local text = table.concat(parts, ' ')
-pass_gate(brings_work)
+pass_gate(new_work)
 redis.call('HSET', SESSIONS, session, ARGV[2] .. ' ' .. text)
 return { time[1], time[2], last, text }

@@ -14,6 +14,14 @@ local function schedule(t, due)
   end
 end
 
+-- gone -> due, afresh; what stands anywhere stays as it is. Returns whether it was
+-- gone.
+local function ensure(t, due)
+  if t.due or t.lease or t.buried then return false end
+  fresh(t, due)
+  return true
+end
+
 -- due -> gone; running: no successor and no retry. What is dead stays dead.
 local function cancel(t)
   if t.lease then

@@ -27,6 +27,7 @@ var batches = []conformance{
 		require.Empty(t, b.renew(t, token, time.Hour))
 		require.Empty(t, b.requeue(t))
 		require.Empty(t, b.discard(t))
+		require.Empty(t, b.ensure(t, past))
 		require.Empty(t, b.lookup(t))
 		b.requireEmpty(t)
 	}},
@@ -100,6 +101,27 @@ var batches = []conformance{
 		b.kill(t, there...)
 		requireEveryOther(t, b.discard(t, ids...), true, false)
 		b.requireEmpty(t)
+	}},
+	{"a long list is ensured in order", func(t *testing.T, b *bed) {
+		ids, there := everyOther()
+		b.schedule(t, past, there...)
+		requireEveryOther(t, b.ensure(t, future, ids...), false, true)
+		for i, d := range b.readDue(t, 700, nil) {
+			require.Equal(t, i < len(there), d.DueMS == past, "%v", d)
+		}
+		require.Equal(t, persist.Depth{Due: int64(len(ids))}, b.depth(t))
+	}},
+	{"an id twice in one list is ensured once, at its first time", func(t *testing.T, b *bed) {
+		ensured, err := b.Ensure(b.ctx, []persist.Due{{ID: "x", DueMS: 7}, {ID: "y", DueMS: 8}, {ID: "x", DueMS: 9}})
+		require.NoError(t, err)
+		require.Equal(t, []bool{true, true, false}, ensured)
+		require.Equal(t, []persist.Due{{ID: "x", DueMS: 7}, {ID: "y", DueMS: 8}}, b.readDue(t, 10, nil))
+	}},
+	{"a list of ids in every place ensures only what is gone", func(t *testing.T, b *bed) {
+		b.schedule(t, past, "due")
+		b.start(t, "running")
+		b.kill(t, "dead")
+		require.Equal(t, []bool{false, true, false, false, true}, b.ensure(t, future, "due", "a", "running", "dead", "b"))
 	}},
 	{"a long list is looked up in order", func(t *testing.T, b *bed) {
 		ids, there := everyOther()

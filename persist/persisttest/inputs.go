@@ -49,6 +49,20 @@ var badCalls = []bad{
 		[]string{"ID", "task 1", "empty", "use"}},
 	{"an empty id is not requeued", func(b *bed) error { _, err := b.Requeue(b.ctx, []string{"dead", ""}); return err },
 		[]string{"ID", "task 1", "empty", "use"}},
+	{"an empty id is not ensured", func(b *bed) error {
+		_, err := b.Ensure(b.ctx, []persist.Due{{ID: "there", DueMS: past}, {DueMS: past}})
+		return err
+	}, []string{"ID", "task 1", "empty", "use"}},
+	{"a time before 1970 is not ensured", func(b *bed) error {
+		_, err := b.Ensure(b.ctx, []persist.Due{{ID: "good", DueMS: -1}})
+		return err
+	}, []string{"DueMS", "task 0", "-1", "use"}},
+	{"nobody without a name takes the turn", func(b *bed) error { _, _, err := b.TakeTurn(b.ctx, "", time.Hour, true); return err },
+		[]string{"owner", "use"}},
+	{"a turn has a time", func(b *bed) error { _, _, err := b.TakeTurn(b.ctx, "me", 0, true); return err },
+		[]string{"turn's time", "0s", "must be"}},
+	{"a turn's rest has a time", func(b *bed) error { _, err := b.EndTurn(b.ctx, "me", 0); return err },
+		[]string{"turn's time", "0s", "must be"}},
 	{"an empty id is not discarded", func(b *bed) error { _, err := b.Discard(b.ctx, []string{"dead", ""}); return err },
 		[]string{"ID", "task 1", "empty", "use"}},
 	{"an id of 257 bytes is not looked up", func(b *bed) error { _, err := b.Lookup(b.ctx, []string{"there", long}); return err },
@@ -179,6 +193,8 @@ var endedCalls = []conformance{
 			"reap":    func() error { _, err := b.Reap(ctx, 10); return err },
 			"requeue": func() error { _, err := b.Requeue(ctx, []string{"dead"}); return err },
 			"discard": func() error { _, err := b.Discard(ctx, []string{"dead"}); return err },
+			"ensure":  func() error { _, err := b.Ensure(ctx, []persist.Due{{ID: "good", DueMS: past}}); return err },
+			"turn":    func() error { _, _, err := b.TakeTurn(ctx, "me", time.Hour, true); return err },
 			"window":  func() error { _, err := b.Window(ctx, persist.Cursor{}, future, 10); return err },
 			"dead":    func() error { _, err := b.Dead(ctx, persist.Cursor{}, 10); return err },
 			"lookup":  func() error { _, err := b.Lookup(ctx, ids); return err },

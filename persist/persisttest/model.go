@@ -187,6 +187,14 @@ func (m model) requeue(id string, nowMS int64) persist.Settlement {
 	return persist.Settlement{ID: id, State: persist.Scheduled, DueMS: nowMS}
 }
 
+func (m model) ensure(d persist.Due) bool {
+	if m[d.ID].Status != persist.StatusGone {
+		return false
+	}
+	m[d.ID] = dueAt(d.ID, d.DueMS)
+	return true
+}
+
 func (m model) discard(id string) bool {
 	if m[id].Status != persist.StatusDead {
 		return false

@@ -71,7 +71,7 @@ type conformance struct {
 	test func(t *testing.T, b *bed)
 }
 
-var suite = slices.Concat(table, repeats, firsts, batches, inputs, odd, windows, deads, clocks, racing)
+var suite = slices.Concat(table, repeats, firsts, batches, inputs, odd, windows, deads, clocks, turns, racing)
 
 // Due times that are never near any clock.
 const (
@@ -242,6 +242,17 @@ func (b *bed) discard(t *testing.T, ids ...string) []bool {
 	discarded, err := b.Discard(b.ctx, ids)
 	require.NoError(t, err)
 	return discarded
+}
+
+func (b *bed) ensure(t *testing.T, ms int64, ids ...string) []bool {
+	t.Helper()
+	var dues []persist.Due
+	for _, id := range ids {
+		dues = append(dues, persist.Due{ID: id, DueMS: ms})
+	}
+	ensured, err := b.Ensure(b.ctx, dues)
+	require.NoError(t, err)
+	return ensured
 }
 
 func (b *bed) lookup(t *testing.T, ids ...string) []persist.Record {

@@ -32,6 +32,8 @@ var repeats = []conformance{
 	repeat("reap", "over", reaping, "over now", ""),
 	repeat("reap", "over, cancelled", reaping, "", ""),
 	repeat("requeue", "dead", requeueing, "scheduled now", "refused"),
+	repeat("ensure", "gone", ensuring(5000), "yes", "no"),
+	repeat("ensure", "running", ensuring(5000), "no", "no"),
 	repeat("discard", "dead", discarding, "yes", "no"),
 }
 

@@ -17,7 +17,7 @@ type randomOp struct {
 }
 
 func (w *walker) operation() randomOp {
-	switch w.rnd.IntN(14) {
+	switch w.rnd.IntN(15) {
 	case 0, 1:
 		return w.scheduling()
 	case 2:
@@ -36,6 +36,8 @@ func (w *walker) operation() randomOp {
 		return w.requeueing()
 	case 12:
 		return w.discarding()
+	case 13:
+		return w.ensuring()
 	default:
 		return w.reaping()
 	}
@@ -204,6 +206,18 @@ func (w *walker) discarding() randomOp {
 		name:  fmt.Sprintf("discard %q", list),
 		store: func() (any, error) { return w.Discard(w.ctx, list) },
 		model: func(m model, _ int64) any { return all(list, m.discard) },
+	}
+}
+
+func (w *walker) ensuring() randomOp {
+	var list []persist.Due
+	for _, id := range w.batch() {
+		list = append(list, persist.Due{ID: id, DueMS: w.dueMS()})
+	}
+	return randomOp{
+		name:  fmt.Sprintf("ensure %+v", list),
+		store: func() (any, error) { return w.Ensure(w.ctx, list) },
+		model: func(m model, _ int64) any { return all(list, m.ensure) },
 	}
 }
 

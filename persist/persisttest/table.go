@@ -134,6 +134,12 @@ func discarding(t *testing.T, b *bed, _ *words, id string) string {
 	return yes(b.discard(t, id)[0])
 }
 
+func ensuring(ms int64) func(*testing.T, *bed, *words, string) string {
+	return func(t *testing.T, b *bed, _ *words, id string) string {
+		return yes(b.ensure(t, ms, id)[0])
+	}
+}
+
 func yes(b bool) string {
 	if b {
 		return "yes"

@@ -117,6 +117,10 @@ var deadOps = []operation{
 		{"dead", "scheduled now", "due now"},
 		{"dead of its attempts", "scheduled now", "due now"},
 	}},
+	{name: "ensure makes due what stands nowhere, and nothing else", do: ensuring(5000), otherwise: "no", rows: []row{
+		{"gone", "yes", "due 5000"},
+		{"done", "yes", "due 5000"},
+	}},
 	{name: "discard forgets the dead", do: discarding, otherwise: "no", rows: []row{
 		{"dead", "yes", "gone"},
 		{"dead of its attempts", "yes", "gone"},
