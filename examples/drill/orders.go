@@ -36,8 +36,8 @@ const (
 )
 
 // commitsFirst is how many of a hundred orders are created before they are
-// scheduled: none, for nothing brings these back if a kill comes in between.
-const commitsFirst = 0
+// scheduled: if a kill comes in between, the reconciler brings them back.
+const commitsFirst = 10
 
 // customer gives one of the job's orders. Half of them do nothing, and close.
 // slip is how late they are, all of them (see pace.go).

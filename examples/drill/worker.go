@@ -20,6 +20,9 @@ import (
 const (
 	stopWithin = 30 * time.Second // longer than Redis is ever down
 	lease      = 2 * time.Second  // short, so that what a killed worker ran soon runs again
+
+	// reconcileEvery is short, so that what Redis lost is back before the drill ends.
+	reconcileEvery = 5 * time.Second
 )
 
 // A task fails here when its order has not been created yet, or the database is
@@ -83,6 +86,7 @@ func (w *worker) run(ctx context.Context, log *slog.Logger) (err error) {
 	defer func() { err = errors.Join(err, notes.Close()) }()
 	c := orderwheel.Config{
 		Redis: p.redis, Namespace: namespace, Lease: lease, Retry: retry,
+		Source: p.store, ReconcileEvery: reconcileEvery,
 		Handler: w.stepping(notes.Wrap(orderwheel.Closing(p.store))),
 		Logger:  slog.New(startedLog{log.Handler(), func() { w.phase.Store(int32(rebuilding)) }}),
 	}
