@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,10 +30,11 @@ type fakeSource struct {
 func newFakeSource() *fakeSource { return &fakeSource{unpaid: map[string]int64{}} }
 
 func (s *fakeSource) Unpaid(ctx context.Context, after string, limit int) (ids []string, dueMS []int64, err error) {
-	if s.answer != nil {
-		return s.answer(ctx, after, limit)
-	}
 	s.mu.Lock()
+	if answer := s.answer; answer != nil {
+		s.mu.Unlock()
+		return answer(ctx, after, limit)
+	}
 	for id := range s.unpaid {
 		if id > after {
 			ids = append(ids, id)
@@ -245,7 +247,9 @@ func TestASourceThatAnswersNonsenseEndsTheRoundWithAnErrorInWords(t *testing.T) 
 				require.Contains(t, r.log.String(), c.want)
 				require.Equal(t, 1, strings.Count(r.log.String(), "reconcile_failed"), "it is new only once")
 				require.Contains(t, fmt.Sprint(r.Problems()), "reconciling with the order database has failed for")
+				orders.mu.Lock()
 				orders.answer = nil
+				orders.mu.Unlock()
 				later(time.Minute)
 				require.Empty(t, slices.DeleteFunc(r.Problems(), func(p string) bool { return strings.Contains(p, "had no task") }))
 			})
@@ -365,7 +369,8 @@ func TestARoundWhoseTurnIsAnothersEnds(t *testing.T) {
 func TestAPartialAnswerIsUsedAndTheRoundIsMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		orders := newFakeSource()
-		part := &partialEnsure{away: true}
+		part := new(partialEnsure)
+		part.away.Store(true)
 		r := setup(t, withSource(orders), func(c *Config) { part.Store, c.Store, c.Patience = c.Store, part, time.Second })
 		for i := range 2 * unpaidPage {
 			orders.put(fmt.Sprintf("%06d", i), 1)
@@ -374,7 +379,7 @@ func TestAPartialAnswerIsUsedAndTheRoundIsMadeAgain(t *testing.T) {
 		later(5 * time.Second)
 		require.EqualValues(t, unpaidPage, r.Stats().ReconcileFound, "every other one")
 		require.Contains(t, fmt.Sprint(r.Problems()), "has not answered for 500 of 1000 unpaid orders")
-		part.away = false
+		part.away.Store(false)
 		later(2 * againAfter)
 		require.EqualValues(t, 2*unpaidPage, r.Stats().ReconcileFound)
 	})
@@ -383,11 +388,11 @@ func TestAPartialAnswerIsUsedAndTheRoundIsMadeAgain(t *testing.T) {
 // partialEnsure answers for every other id.
 type partialEnsure struct {
 	Store
-	away bool
+	away atomic.Bool
 }
 
 func (s *partialEnsure) Ensure(ctx context.Context, dues []persist.Due) ([]bool, error) {
-	if !s.away {
+	if !s.away.Load() {
 		return s.Store.Ensure(ctx, dues)
 	}
 	p := &persist.PartialError{Err: context.DeadlineExceeded}
