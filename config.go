@@ -1,6 +1,7 @@
 package orderwheel
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -39,10 +40,21 @@ type Config struct {
 	// HandlerTimeout is how long a handler's ctx lasts (default 30s).
 	HandlerTimeout time.Duration
 
-	// Retry says when a failed task comes back: defaults Base 1s, Cap 5m, Jitter
-	// 0.2; a negative Jitter means none. A task that fails is retried until it
-	// succeeds or is cancelled.
+	// Retry says when a failed task comes back, and how often: defaults Base 1s,
+	// Cap 5m, Attempts 16, Jitter 0.2. After the last attempt, or an error made by
+	// executor.Permanent, it is dead: it stays in Redis with the reason, and does not
+	// run again until it is requeued or scheduled. Negative Attempts: no limit.
+	// Negative Jitter: none. Four attempts half a minute apart, then the alarm:
+	// Retry{Base: 30 * time.Second, Cap: 30 * time.Second, Attempts: 4}.
 	Retry Retry
+
+	// OnDead is called for each task that this engine has buried: the alarm
+	// (default: none). It is called by one goroutine, one task after the other, and
+	// never holds up a task; its ctx lasts HandlerTimeout. Up to 1024 calls wait; what
+	// comes on top, and what waits when the process dies, is not told: the list of the
+	// dead in Redis is the truth. It may be told of a task that was cancelled during its
+	// last attempt, which is gone then.
+	OnDead func(ctx context.Context, d executor.Dead)
 
 	// SweepEvery is how often overdue tasks and leases that have run out are
 	// looked for (default 1s).
@@ -63,7 +75,7 @@ type Config struct {
 	Wheel wheel.Factory
 
 	// Logger is told the events started, recovered, redis_away, redis_back,
-	// failed, lease_lost and sweep_found; at Start redis_setup, what may be
+	// retried, dead, lease_lost and sweep_found; at Start redis_setup, what may be
 	// wrong with Redis; and claim_failed, settle_failed, sweep_failed and
 	// clock_failed, which mean that Redis gives an answer that waiting does not
 	// mend (default: discards).
@@ -80,6 +92,7 @@ func (c Config) withDefaults() Config {
 	set(&c.HandlerTimeout, 30*time.Second)
 	set(&c.Retry.Base, time.Second)
 	set(&c.Retry.Cap, 5*time.Minute)
+	set(&c.Retry.Attempts, 16)
 	set(&c.Retry.Jitter, 0.2)
 	set(&c.SweepEvery, time.Second)
 	set(&c.Grace, 250*time.Millisecond)

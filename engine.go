@@ -154,6 +154,7 @@ func (e *Engine) newRun(now persist.Sample) *run {
 		Lease:          cfg.Lease,
 		HandlerTimeout: cfg.HandlerTimeout,
 		Backoff:        cfg.Retry,
+		OnDead:         cfg.OnDead,
 		NowMS:          r.clock.NowMS,
 		Observe:        r.clock.Observe,
 		Logger:         cfg.Logger,

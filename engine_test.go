@@ -257,6 +257,51 @@ func TestACancelsAnswerIsFinal(t *testing.T) {
 	})
 }
 
+// Cases 119, 123: after its last attempt a task is dead, and stays so when the engine is
+// started again, until it is scheduled anew.
+func TestADeadTaskStaysDeadWhateverIsRestarted(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, rdb *redis.Client) {
+		var r runs
+		dead := make(chan executor.Dead, 10)
+		eng := start(t, rdb, func(ctx context.Context, task executor.Task) error {
+			if task.ID == "B" {
+				return nil
+			}
+			if _ = r.handle(ctx, task); r.count() <= 4 {
+				return errors.New("no such stock row")
+			}
+			return nil
+		}, func(c *orderwheel.Config) {
+			c.Retry = orderwheel.Retry{Base: time.Millisecond, Cap: time.Millisecond, Attempts: 4}
+			c.OnDead = func(_ context.Context, d executor.Dead) { dead <- d }
+			c.SweepEvery = 5 * time.Millisecond
+		})
+		require.NoError(t, eng.Schedule(t.Context(), "A", time.Now()))
+		select {
+		case d := <-dead:
+			require.Equal(t, "A", d.ID)
+			require.Equal(t, "no such stock row", d.Reason)
+			require.Equal(t, 4, d.Attempt)
+		case <-time.After(hang):
+			t.Fatal("nobody was told")
+		}
+		for range 3 {
+			stop(t, eng)
+			require.NoError(t, eng.Start(t.Context()))
+			require.NoError(t, eng.Schedule(t.Context(), "B", time.Now())) // whatever is wrong has time to happen
+			require.Eventually(t, func() bool { return eng.Stats().Executor.Done == 1 }, hang, time.Millisecond)
+		}
+		require.Equal(t, 4, r.count())
+		require.EqualValues(t, 1, rdb.ZCard(t.Context(), "{orderwheel:0}:dead").Val())
+		require.NoError(t, eng.Schedule(t.Context(), "A", time.Now()))
+		r.wait(t, 5)
+		require.Equal(t, 1, r.tasks[4].Attempt)
+		empty(t, rdb)
+		require.Empty(t, dead)
+	})
+}
+
 // Cases 28, 122: a handler may call the engine.
 func TestAHandlerMayCallTheEngine(t *testing.T) {
 	t.Parallel()

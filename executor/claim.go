@@ -73,7 +73,7 @@ func (e *Executor) claim(batch []*task) {
 	token := rand.Text()
 	for {
 		ctx, cancel := e.patient(e.ctx)
-		claims, err := e.cfg.Store.Claim(ctx, token, ids, e.cfg.Lease, noLimit)
+		claims, err := e.cfg.Store.Claim(ctx, token, ids, e.cfg.Lease, e.cfg.Backoff.limit())
 		cancel()
 		missing := persist.Missing(err, len(batch))
 		if e.ctx.Err() != nil && len(missing) == len(batch) {
@@ -118,6 +118,8 @@ func (e *Executor) claimed(ticket arming.Ticket, token string, batch []*task, cl
 			e.cfg.Board.Arm(ticket, t.id, max(c.DueMS, e.cfg.NowMS()+c.LeftMS))
 		case persist.Busy:
 			e.stats.busy.Add(1)
+		case persist.Buried:
+			e.buriedByClaim(t)
 		default:
 			e.stats.gone.Add(1)
 		}

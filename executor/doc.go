@@ -1,8 +1,8 @@
 // Package executor runs what is due: it claims ids in the store, calls the
 // handler on a bounded pool of goroutines, and tells the store what came of it.
 //
-//	Offer -> ready lists -> claim -> pool -> handler -> ack | retry
-//	          (memory)      (store)                       (store)
+//	Offer -> ready lists -> claim -> pool -> handler -> ack | retry | bury
+//	          (memory)      (store)                         (store)
 //
 // # What it promises
 //
@@ -16,9 +16,12 @@
 //     does not begin once the lease is over. Between that look at the clock and
 //     its first step nothing can look again: a pause there, longer than the lease,
 //     is a run that the store knows nothing of.
-//   - Every claimed task ends in an ack or a retry, or its lease runs out and the
-//     reaper brings it back. A handler's error, panic or runtime.Goexit is a retry
-//     with backoff, for ever: nothing is dropped.
+//   - Every claimed task ends in an ack, a retry or a burial, or its lease runs out and
+//     the reaper brings it back. A handler's error, panic or runtime.Goexit is a retry
+//     with backoff; after the last attempt, or an error made by Permanent, the task is
+//     buried with the reason, and stands among the dead in the store: nothing is
+//     dropped. An attempt counts when it is claimed, so a task that kills its process
+//     is buried, too: by the claim after its last attempt.
 //   - While the store is away nothing runs. Ids wait in the ready lists and the
 //     claim is repeated until it is answered.
 //   - A handler that does not heed its ctx keeps its worker. Its lease runs out and
@@ -42,7 +45,8 @@
 //
 // # Who owns what
 //
-// Two goroutines: the claim loop and the settle loop. A task is owned by
+// Goroutines: the claim loop, the settle loop, and one for OnDead, which is the
+// user's code and which nothing else waits for. A task is owned by
 // whichever of claim loop, worker and settle loop has it; the lists, counts and
 // stages are guarded by one mutex, under which no user code, I/O or blocking
 // send happens. While one batch of acks is on its way the next gathers.
@@ -56,6 +60,8 @@
 //   - after the effects, before the ack: the same; the second run finds nothing to
 //     do, because the effects stand behind the database's conditional update and
 //     not behind this package;
+//   - after a burial, before OnDead: nobody is told, but the store has the dead. A burial
+//     by a claim whose answer is lost is not told either: asked again, it is gone;
 //   - the claim's answer is lost: it is repeated under the same token, and the
 //     store knows its own claim again.
 //

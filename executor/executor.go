@@ -27,8 +27,6 @@ const (
 	// pause is the wait after an answer that the store's own retries could not
 	// mend.
 	pause = time.Second
-	// noLimit: a claim buries nothing, however often a task was tried.
-	noLimit = 0
 )
 
 // Store is what the executor needs of the persistence.
@@ -36,9 +34,11 @@ type Store interface {
 	Claim(ctx context.Context, token string, ids []string, lease time.Duration, maxAttempts int) (persist.Claims, error)
 	Ack(ctx context.Context, leases []persist.Lease) ([]persist.Settlement, error)
 	Retry(ctx context.Context, retries []persist.Retry) ([]persist.Settlement, error)
+	Bury(ctx context.Context, burials []persist.Burial) ([]persist.Settlement, error)
 }
 
-// Config is what an Executor is made of. Every field but Patience is required.
+// Config is what an Executor is made of. Every field but Patience and OnDead is
+// required.
 type Config struct {
 	Store          Store
 	Board          *arming.Board
@@ -48,8 +48,9 @@ type Config struct {
 	Lease          time.Duration // how long a claim holds
 	HandlerTimeout time.Duration // how long a handler may take
 	Backoff        Backoff
-	NowMS          func() int64         // the store's clock, as far as it is known here
-	Observe        func(persist.Sample) // told each reading of the store's clock
+	OnDead         func(ctx context.Context, d Dead) // told of each burial; nil: nobody is
+	NowMS          func() int64                      // the store's clock, as far as it is known here
+	Observe        func(persist.Sample)              // told each reading of the store's clock
 	Logger         *slog.Logger
 }
 
@@ -58,6 +59,8 @@ type Config struct {
 type Executor struct {
 	cfg  Config
 	pool *ants.Pool
+
+	alarms *alarms
 
 	claimWake  chan struct{} // capacity 1: something is ready, or a worker is free
 	settleWake chan struct{} // capacity 1: something has finished
@@ -71,8 +74,8 @@ type Executor struct {
 	idle chan struct{} // closed when stopping and nothing is running or unsettled
 
 	stats struct {
-		done, failed, panicked, retried, postponed, cancelled, leaseLost, notYet, busy, gone atomic.Uint64
-		late                                                                                 histogram
+		done, failed, panicked, retried, dead, postponed, cancelled, leaseLost, notYet, busy, gone atomic.Uint64
+		late                                                                                       histogram
 	}
 
 	mu struct {
@@ -126,6 +129,7 @@ func New(cfg Config) *Executor {
 		claimWake:  make(chan struct{}, 1),
 		settleWake: make(chan struct{}, 1),
 		idle:       make(chan struct{}),
+		alarms:     newAlarms(cfg),
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	e.ctx, e.giveUp = ctx, cancel
@@ -144,6 +148,7 @@ func (e *Executor) Start() error {
 		return fmt.Errorf("executor: starting the pool: %w", err)
 	}
 	e.pool = pool
+	e.alarms.start()
 	e.loops.Go(e.claimLoop)
 	e.loops.Go(e.settleLoop)
 	return nil

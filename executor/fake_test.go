@@ -24,6 +24,7 @@ type fakeStore struct {
 	first   map[string]int64
 	attempt map[string]int
 	lost    map[string]bool
+	dead    map[string]string // the reason
 
 	claimErr  func() error    // asked before each claim
 	answerIn  []time.Duration // how long the answers of the next claims are on their way
@@ -41,7 +42,7 @@ type fakeClaim struct {
 func newFakeStore() *fakeStore {
 	return &fakeStore{
 		due: map[string]int64{}, running: map[string]*fakeClaim{}, first: map[string]int64{},
-		attempt: map[string]int{}, lost: map[string]bool{},
+		attempt: map[string]int{}, lost: map[string]bool{}, dead: map[string]string{},
 	}
 }
 
@@ -73,6 +74,7 @@ func (s *fakeStore) Claim(ctx context.Context, token string, ids []string, lease
 			c.State = persist.Busy
 		case isDue && dueMS <= now.UnixMilli() && maxAttempts > 0 && s.attempt[id] >= maxAttempts:
 			delete(s.due, id)
+			s.dead[id] = "attempts used up"
 			c.State = persist.Buried
 		case isDue && dueMS <= now.UnixMilli():
 			delete(s.due, id)
@@ -111,6 +113,15 @@ func (s *fakeStore) Retry(ctx context.Context, retries []persist.Retry) ([]persi
 			}
 		}
 		return r.Lease, persist.Settlement{ID: r.ID, State: persist.Scheduled, DueMS: r.DueMS}
+	})
+}
+
+func (s *fakeStore) Bury(ctx context.Context, burials []persist.Burial) ([]persist.Settlement, error) {
+	return settle(s, burials, func(b persist.Burial) (persist.Lease, persist.Settlement) {
+		if c := s.running[b.ID]; c != nil && c.token == b.Token {
+			s.dead[b.ID] = b.Reason
+		}
+		return b.Lease, persist.Settlement{ID: b.ID, State: persist.Settled}
 	})
 }
 

@@ -11,8 +11,10 @@ import (
 
 // outcome is what a run came to.
 type outcome struct {
-	kind outcomeKind
-	atMS int64 // retryLater, postpone: when to come again
+	kind   outcomeKind
+	atMS   int64  // retryLater, postpone: when to come again
+	err    error  // bury: the last error
+	reason string // bury: its text
 }
 
 type outcomeKind int
@@ -21,6 +23,7 @@ const (
 	done       outcomeKind = iota // ack
 	retryLater                    // the attempt failed
 	postpone                      // RetryAt: the attempt does not count
+	bury                          // Permanent, or the last attempt failed
 	handBack                      // the handler was not called: at once, not counted
 	cutOff                        // Stop did not wait for the handler: at once, and it may still be at work
 )
@@ -66,23 +69,33 @@ func (e *Executor) judge(t *task, err error) outcome {
 	if err == nil {
 		return outcome{kind: done}
 	}
-	at, notYet, err := readRetryAt(err)
-	if notYet {
-		atMS := ceilMS(at)
+	v := readError(err)
+	if v.notYet {
+		atMS := ceilMS(v.at)
 		if atMS <= t.nowMS { // "not yet" at a time that had passed when it was claimed
 			atMS = e.cfg.NowMS() + e.cfg.Backoff.Base.Milliseconds()
 		}
 		return outcome{kind: postpone, atMS: atMS}
 	}
 	e.stats.failed.Add(1)
-	wait := e.cfg.Backoff.After(t.attempt)
-	attrs := []slog.Attr{slog.String("id", t.id), slog.Int("attempt", t.attempt), slog.Duration("wait", wait), slog.Any("error", err)}
-	if p, ok := err.(*PanicError); ok {
+	if _, ok := v.err.(*PanicError); ok {
 		e.stats.panicked.Add(1)
-		attrs = append(attrs, slog.String("stack", string(p.Stack)))
 	}
-	e.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, "failed", attrs...)
+	if v.permanent || e.cfg.Backoff.isLast(t.attempt) {
+		return outcome{kind: bury, err: v.err, reason: reasonOf(v.err)}
+	}
+	wait := e.cfg.Backoff.After(t.attempt)
+	attrs := []slog.Attr{slog.String("id", t.id), slog.Int("attempt", t.attempt), slog.Duration("wait", wait), slog.Any("error", v.err)}
+	e.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, "retried", append(attrs, stackOf(v.err)...)...)
 	return outcome{kind: retryLater, atMS: e.cfg.NowMS() + wait.Milliseconds()}
+}
+
+// stackOf is the stack of a panic, for the log.
+func stackOf(err error) []slog.Attr {
+	if p, ok := err.(*PanicError); ok {
+		return []slog.Attr{slog.String("stack", string(p.Stack))}
+	}
+	return nil
 }
 
 // finish passes a task from its worker to the settler.

@@ -9,6 +9,7 @@ type Stats struct {
 	Failed    uint64 // attempts that ended in an error or a panic
 	Panicked  uint64 // of these, panics
 	Retried   uint64 // put back after a failed attempt
+	Dead      uint64 // buried: the last attempt failed, or an error was permanent
 	Postponed uint64 // put back by RetryAt
 	Cancelled uint64 // failed or postponed, and cancelled meanwhile: not put back
 	LeaseLost uint64 // answers refused: the lease was over, or the task was handed to another
@@ -32,6 +33,7 @@ func (e *Executor) Stats() Stats {
 		Failed:    e.stats.failed.Load(),
 		Panicked:  e.stats.panicked.Load(),
 		Retried:   e.stats.retried.Load(),
+		Dead:      e.stats.dead.Load(),
 		Postponed: e.stats.postponed.Load(),
 		Cancelled: e.stats.cancelled.Load(),
 		LeaseLost: e.stats.leaseLost.Load(),

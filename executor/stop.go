@@ -43,6 +43,9 @@ func (e *Executor) Stop(ctx context.Context) error {
 	}
 	e.giveUp()
 	e.loops.Wait()
+	if !e.alarms.stop(ctx) {
+		err = errors.Join(err, fmt.Errorf("executor: OnDead has not returned: %w", ctx.Err()))
+	}
 	return errors.Join(err, e.releasePool(ctx, err == nil))
 }
 
@@ -64,10 +67,9 @@ func (e *Executor) abandon(ctx context.Context) error {
 			t.abandoned, t.outcome = true, outcome{kind: cutOff}
 			e.mu.unsettled++
 			last = append(last, t)
-		case t.stage == finished:
-			last = append(last, t)
 		}
 	}
+	last = append(last, e.mu.finished...)
 	e.mu.finished = nil
 	e.mu.Unlock()
 
@@ -78,7 +80,7 @@ func (e *Executor) abandon(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	settled = settled && len(e.mu.finished) == 0 // else a part has no answer
-	e.mu.unsettled = 0
+	e.mu.unsettled, e.mu.finished = 0, nil
 	if e.idleLocked() && settled {
 		return nil // the last handler returned meanwhile
 	}

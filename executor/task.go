@@ -43,6 +43,7 @@ type Task struct {
 // Stop gives up waiting.
 //
 // nil: done, the task is removed. An error made by RetryAt: not yet, the task
-// comes back then and the attempt does not count. Any other error, or a panic:
-// it is retried with backoff.
+// comes back then and the attempt does not count. One made by Permanent: the task is
+// buried. Any other error, or a panic: it is retried with backoff, and buried when
+// that was its last attempt.
 type Handler func(ctx context.Context, t Task) error
