@@ -10,11 +10,12 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/orderwheel/orderwheel/executor"
+	"github.com/orderwheel/orderwheel/persist"
 	"github.com/orderwheel/orderwheel/wheel"
 )
 
-// Config says what an Engine works on and how. Redis and Handler are required;
-// every other field has a default, which the zero value means.
+// Config says what an Engine works on and how. Redis is required, and one of Handler
+// and BatchHandler; every other field has a default, which the zero value means.
 type Config struct {
 	// Redis is the app's client: single node, Sentinel or Cluster; a redis.Ring
 	// is refused. The engine never closes it. Set ContextTimeoutEnabled on it,
@@ -24,20 +25,30 @@ type Config struct {
 	// Handler does the work of one task; Closing makes it from an order close.
 	Handler executor.Handler
 
+	// BatchHandler does the work of many tasks in one call, and returns an error for
+	// each. A call has what was due when a worker was free, at most BatchSize tasks
+	// (default 100, at most 1000), and is never put off to get more.
+	BatchHandler executor.BatchHandler
+	BatchSize    int
+
 	// Namespace is the prefix of every key: 1 to 64 of A-Z a-z 0-9 _ . : -
 	// (default "orderwheel"). Engines with the same namespace share the work;
 	// use one for each kind of timeout.
 	Namespace string
 
-	// Workers is how many handlers run at once (default 64).
+	// Workers is how many handlers run at once (default 64). A handler that has not
+	// returned when its ctx and its lease are over gets a replacement; there are at
+	// most Workers of these.
 	Workers int
 
 	// Lease is how long a claim holds (default 30s). When the process dies, its
-	// running tasks run elsewhere after that. A handler's ctx ends with its
-	// lease.
+	// running tasks run elsewhere after that. While a handler runs and its ctx lives,
+	// its lease is renewed; if it is lost all the same, because Redis does not answer
+	// for so long, the ctx ends with executor.ErrLeaseLost as its cause.
 	Lease time.Duration
 
-	// HandlerTimeout is how long a handler's ctx lasts (default 30s).
+	// HandlerTimeout is how long a handler's ctx lasts (default 30s), also where that
+	// is longer than Lease.
 	HandlerTimeout time.Duration
 
 	// Retry says when a failed task comes back, and how often: defaults Base 1s,
@@ -87,6 +98,7 @@ type Retry = executor.Backoff
 
 func (c Config) withDefaults() Config {
 	set(&c.Namespace, "orderwheel")
+	set(&c.BatchSize, 100)
 	set(&c.Workers, 64)
 	set(&c.Lease, 30*time.Second)
 	set(&c.HandlerTimeout, 30*time.Second)
@@ -125,9 +137,11 @@ func (c Config) validate() error {
 			faults = append(faults, fmt.Errorf("orderwheel: Config."+format, args...))
 		}
 	}
-	fault(c.Handler != nil, "Handler is nil: set it, for example to orderwheel.Closing(closer)")
+	fault(c.Handler != nil || c.BatchHandler != nil, "Handler is nil: set it, for example to orderwheel.Closing(closer), or set BatchHandler")
+	fault(c.Handler == nil || c.BatchHandler == nil, "Handler and BatchHandler are both set: set one of them")
+	fault(c.BatchSize >= 1 && c.BatchSize <= persist.MaxBatch, "BatchSize is %d: use 1 to %d", c.BatchSize, persist.MaxBatch)
 	fault(c.Workers >= 1 && c.Workers <= maxWorkers, "Workers is %d: use 1 to %d", c.Workers, maxWorkers)
-	fault(c.Lease >= time.Millisecond, "Lease is %v: use 1ms or more, and more than a close takes", c.Lease)
+	fault(c.Lease >= time.Millisecond, "Lease is %v: use 1ms or more; some seconds, for else each hitch of Redis ends handlers", c.Lease)
 	fault(c.HandlerTimeout > 0, "HandlerTimeout is %v: use a positive duration", c.HandlerTimeout)
 	fault(c.Retry.Base >= time.Millisecond, "Retry.Base is %v: use 1ms or more", c.Retry.Base)
 	fault(c.Retry.Cap >= c.Retry.Base, "Retry.Cap is %v: use Retry.Base (%v) or more", c.Retry.Cap, c.Retry.Base)

@@ -150,6 +150,8 @@ func (e *Engine) newRun(now persist.Sample) *run {
 		Board:          r.board,
 		Patience:       e.patience(),
 		Handler:        cfg.Handler,
+		BatchHandler:   cfg.BatchHandler,
+		BatchSize:      cfg.BatchSize,
 		Workers:        cfg.Workers,
 		Lease:          cfg.Lease,
 		HandlerTimeout: cfg.HandlerTimeout,

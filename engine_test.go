@@ -24,11 +24,14 @@ func TestAConfigsFaultsAreReportedAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := orderwheel.New(orderwheel.Config{
 		Namespace: "no spaces", Workers: -1, Lease: -1, HandlerTimeout: -1, SweepEvery: -1, Grace: -1,
-		Retry: orderwheel.Retry{Base: -1, Cap: -2, Jitter: 3},
+		Retry: orderwheel.Retry{Base: -1, Cap: -2, Jitter: 3}, BatchSize: -1,
 	})
-	for _, want := range []string{"client", "Namespace", "Handler", "Workers is -1", "Lease is -1ns", "HandlerTimeout", "Retry.Base", "Retry.Cap", "Retry.Jitter is 3", "SweepEvery", "Grace"} {
+	for _, want := range []string{"client", "Namespace", "Handler is nil", "BatchSize is -1: use 1 to 1000", "Workers is -1", "Lease is -1ns", "HandlerTimeout", "Retry.Base", "Retry.Cap", "Retry.Jitter is 3", "SweepEvery", "Grace"} {
 		require.ErrorContains(t, err, want)
 	}
+	_, err = orderwheel.New(orderwheel.Config{Redis: redistest.Mini(t), Handler: new(runs).handle,
+		BatchHandler: func(context.Context, []executor.Task) []error { return nil }})
+	require.ErrorContains(t, err, "Handler and BatchHandler are both set")
 	ring := redis.NewRing(&redis.RingOptions{})
 	defer ring.Close()
 	_, err = orderwheel.New(orderwheel.Config{Redis: ring, Handler: new(runs).handle})
@@ -50,6 +53,38 @@ func TestEachTaskRunsOnceAndNothingIsLeft(t *testing.T) {
 			require.Equal(t, 1, n, "id %s", id)
 		}
 		require.Eventually(t, func() bool { return eng.Stats().Executor.Done == 100 }, hang, time.Millisecond)
+	})
+}
+
+func TestABatchHandlerRunsEachTaskOnceAndNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, rdb *redis.Client) {
+		var r runs
+		var most atomic.Int64
+		eng := start(t, rdb, nil, func(c *orderwheel.Config) {
+			c.BatchHandler = func(ctx context.Context, tasks []executor.Task) []error {
+				errs := make([]error, len(tasks))
+				for i, task := range tasks {
+					_ = r.handle(ctx, task)
+					if task.ID == "3" && task.Attempt == 1 {
+						errs[i] = errors.New("fails")
+					}
+				}
+				most.Store(max(most.Load(), int64(len(tasks))))
+				return errs
+			}
+			c.Workers, c.Retry.Base = 1, time.Millisecond
+		})
+		at := time.Now().Add(20 * time.Millisecond)
+		for i := range 300 {
+			require.NoError(t, eng.Schedule(t.Context(), fmt.Sprint(i), at))
+		}
+		r.wait(t, 301)
+		empty(t, rdb)
+		for id, n := range r.byID() {
+			require.Equal(t, map[bool]int{true: 2, false: 1}[id == "3"], n, "id %s", id)
+		}
+		require.LessOrEqual(t, most.Load(), int64(100))
 	})
 }
 

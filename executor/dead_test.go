@@ -120,7 +120,9 @@ func TestATaskWhoseAttemptsAreUsedUpIsBuriedByTheClaim(t *testing.T) {
 			c.OnDead = func(_ context.Context, d Dead) { dead = append(dead, d) }
 		})
 		r.schedule("A", time.Now().Add(time.Second))
+		r.store.mu.Lock()
 		r.store.attempt["A"] = 4
+		r.store.mu.Unlock()
 		later(time.Hour)
 		require.Equal(t, []Dead{{ID: "A", Attempt: 4, Reason: "the last of 4 attempts did not say what came of it"}}, dead)
 		require.EqualValues(t, 1, r.Stats().Dead)
@@ -170,7 +172,7 @@ func TestABurialIsRepeatedUntilAnswered(t *testing.T) {
 // OnDead is the user's code: whatever it does, tasks go on.
 func TestAnOnDeadThatPanicsBlocksOrEndsItsGoroutineHoldsUpNoTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told []string
+		var told noted[string]
 		var cut error
 		r := setup(t, func(_ context.Context, task Task) error {
 			if strings.HasPrefix(task.ID, "good") {
@@ -179,7 +181,7 @@ func TestAnOnDeadThatPanicsBlocksOrEndsItsGoroutineHoldsUpNoTask(t *testing.T) {
 			return Permanent(errors.New("no"))
 		}, func(c *Config) {
 			c.OnDead = func(ctx context.Context, d Dead) {
-				told = append(told, d.ID)
+				told.add(d.ID)
 				switch d.ID {
 				case "1":
 					panic("alarm")
@@ -198,9 +200,9 @@ func TestAnOnDeadThatPanicsBlocksOrEndsItsGoroutineHoldsUpNoTask(t *testing.T) {
 		later(10 * time.Second)
 		require.EqualValues(t, 5, r.Stats().Done)
 		require.EqualValues(t, 5, r.Stats().Dead)
-		require.Equal(t, []string{"0", "1", "2", "3"}, told)
+		require.Equal(t, []string{"0", "1", "2", "3"}, told.all())
 		later(time.Minute)
-		require.Equal(t, []string{"0", "1", "2", "3", "4"}, told)
+		require.Equal(t, []string{"0", "1", "2", "3", "4"}, told.all())
 		require.ErrorIs(t, cut, context.DeadlineExceeded, "after HandlerTimeout")
 	})
 }

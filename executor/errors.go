@@ -11,6 +11,11 @@ import (
 	"github.com/orderwheel/orderwheel/persist"
 )
 
+// ErrLeaseLost is the cause of the end of a handler's ctx (see context.Cause) when
+// the store has refused to renew its lease, or has not been heard of until the lease
+// was over: the task may run elsewhere by now.
+var ErrLeaseLost = errors.New("executor: the lease is lost")
+
 // RetryAt makes the error by which a handler says "not yet": the task comes
 // back at t, and the attempt does not count. It is no failure: an order that
 // was extended answers its close this way. A t that had passed when the task

@@ -361,29 +361,6 @@ func TestALateAnswerIsRefused(t *testing.T) {
 	})
 }
 
-func TestAHandlersCtxEndsWithItsTimeoutOrItsLease(t *testing.T) {
-	for _, c := range []struct{ lease, timeout, want time.Duration }{
-		{30 * time.Second, 5 * time.Second, 5 * time.Second},
-		{5 * time.Second, 30 * time.Second, 5 * time.Second},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			start := time.Now()
-			var ended time.Duration
-			r := setup(t, func(ctx context.Context, _ Task) error {
-				if ended == 0 {
-					<-ctx.Done()
-					ended = time.Since(start)
-					return ctx.Err()
-				}
-				return nil
-			}, func(cfg *Config) { cfg.Lease, cfg.HandlerTimeout = c.lease, c.timeout })
-			r.schedule("A", start)
-			later(time.Hour)
-			require.Equal(t, c.want, ended)
-		})
-	}
-}
-
 // A claim that was answered after its lease: the task may be another's by now, or
 // cancelled, or moved.
 func TestNoHandlerBeginsAfterItsLease(t *testing.T) {

@@ -113,6 +113,9 @@ func (e *Executor) retryOf(t *task) persist.Retry {
 		r.Uncounted = true
 	case handBack:
 		r.DueMS, r.Uncounted = t.firstMS, true
+		if t.attempt == 0 { // its claim has no answer
+			r.DueMS = t.dueMS
+		}
 	case cutOff:
 		r.DueMS, r.Abandoned = e.cfg.NowMS(), true
 	}
@@ -188,6 +191,8 @@ func (e *Executor) release(tasks []*task) {
 // settled acts on the store's answer for one task.
 func (e *Executor) settled(ticket arming.Ticket, t *task, a persist.Settlement) {
 	switch {
+	case a.State == persist.Refused && t.attempt == 0: // its claim has no answer, and was not made
+		return
 	case a.State == persist.Refused:
 		e.loseLease(t)
 		return

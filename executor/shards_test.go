@@ -83,13 +83,30 @@ func (s *halfStore) Ack(ctx context.Context, leases []persist.Lease) ([]persist.
 	return all, partly(ctx, len(leases), missing)
 }
 
+func (s *halfStore) Renew(ctx context.Context, leases []persist.Lease, lease time.Duration) ([]bool, error) {
+	ids := make([]string, len(leases))
+	for i, l := range leases {
+		ids[i] = l.ID
+	}
+	near, missing := s.split(ids)
+	got, err := s.fakeStore.Renew(ctx, pick(leases, near), lease)
+	if err != nil {
+		return got, err
+	}
+	all := make([]bool, len(leases))
+	for k, i := range near {
+		all[i] = got[k]
+	}
+	return all, partly(ctx, len(leases), missing)
+}
+
 // onHalf is a rig whose store can be half away.
-func onHalf(t *testing.T, handler Handler) (*rig, *halfStore) {
+func onHalf(t *testing.T, handler Handler, change ...func(*Config)) (*rig, *halfStore) {
 	half := &halfStore{}
-	r := setup(t, handler, func(c *Config) {
+	r := setup(t, handler, append(change, func(c *Config) {
 		half.fakeStore = c.Store.(*fakeStore)
 		c.Store, c.Patience = half, 2*time.Second
-	})
+	})...)
 	return r, half
 }
 
