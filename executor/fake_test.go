@@ -27,6 +27,7 @@ type fakeStore struct {
 	dead    map[string]string // the reason
 
 	claimErr  func() error    // asked before each claim
+	claimLost bool            // claims are made, and their answers never come
 	answerIn  []time.Duration // how long the answers of the next claims are on their way
 	settleErr func() error    // asked before each ack, retry and burial
 	renewErr  func() error    // asked before each renewal
@@ -89,6 +90,12 @@ func (s *fakeStore) Claim(ctx context.Context, token string, ids []string, lease
 		answer.Claims = append(answer.Claims, c)
 	}
 	s.maxHeld = max(s.maxHeld, len(s.running))
+	if s.claimLost {
+		s.mu.Unlock()
+		<-ctx.Done()
+		s.mu.Lock()
+		return persist.Claims{}, ctx.Err()
+	}
 	if len(s.answerIn) > 0 {
 		wait := s.answerIn[0]
 		s.answerIn = s.answerIn[1:]

@@ -19,10 +19,13 @@ type ended struct {
 	cause error
 }
 
-// heeds is a handler that works until its ctx ends.
+// heeds is a handler that works until its ctx ends, the first time.
 func heeds(notes *noted[ended]) Handler {
 	start := time.Now()
-	return func(ctx context.Context, _ Task) error {
+	return func(ctx context.Context, task Task) error {
+		if task.Attempt > 1 {
+			return nil
+		}
 		<-ctx.Done()
 		notes.add(ended{time.Since(start), ctx.Err(), context.Cause(ctx)})
 		return ctx.Err()
