@@ -18,7 +18,7 @@ import (
 	"github.com/orderwheel/orderwheel/persist"
 )
 
-// The rule of the articles: four attempts, thirty seconds apart, then the alarm.
+// Case 119, and the rule of the articles: four attempts, thirty seconds apart, then the alarm.
 func TestATaskIsBuriedAfterItsLastAttempt(t *testing.T) {
 	for name, fail := range map[string]func() error{
 		"error":  func() error { return errors.New("no stock row") },

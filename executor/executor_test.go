@@ -19,6 +19,7 @@ import (
 	"github.com/orderwheel/orderwheel/wheel"
 )
 
+// Case 104: no goroutine is left after Stop, which ends each test here.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
