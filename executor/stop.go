@@ -63,6 +63,11 @@ func (e *Executor) abandon(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	settled = settled && len(e.mu.finished) == 0 // else a part has no answer
+	for _, t := range e.mu.finished {
+		if t.outcome.kind != cutOff {
+			e.releaseLocked(t)
+		}
+	}
 	e.mu.unsettled, e.mu.finished = 0, nil
 	if e.idleLocked() && settled {
 		return nil // the last handler returned meanwhile
