@@ -142,6 +142,35 @@ func TestABatchsCtxEndsWhenALeaseOfItIsLost(t *testing.T) {
 	})
 }
 
+// The renewals of a part are not answered: the batch's ctx ends with the first lease.
+func TestABatchIsRenewedAsAWholeOrNotAtAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var at noted[time.Duration]
+		r, half := onHalf(t, nil, func(c *Config) {
+			c.Lease, c.HandlerTimeout, c.Workers = 30*time.Second, 2*time.Minute, 1
+			c.BatchSize = 100
+			c.BatchHandler = func(ctx context.Context, tasks []Task) []error {
+				if at.all() == nil {
+					<-ctx.Done()
+					at.add(time.Since(start))
+				}
+				return make([]error, len(tasks))
+			}
+		})
+		r.store.schedule("far", start.UnixMilli())
+		r.store.schedule("near", start.UnixMilli())
+		r.Offer(due(start, "far", "near"), FromWheel)
+		later(time.Second)
+		half.away.Store(true)
+		later(time.Minute)
+		require.Len(t, at.all(), 1)
+		require.LessOrEqual(t, at.all()[0], 30*time.Second)
+		half.away.Store(false)
+		later(time.Minute)
+	})
+}
+
 func TestABatchThatIsStuckKeepsNoneOfItsTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leave := make(chan struct{})

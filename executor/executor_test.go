@@ -377,6 +377,7 @@ func TestNoHandlerBeginsAfterItsLease(t *testing.T) {
 		r.schedule("A", start)
 		later(time.Hour)
 		require.Equal(t, r.cfg.Lease, at)
+		require.Len(t, r.store.tokens, 2, "not under the first claim")
 		require.Len(t, tasks, 1)
 		require.Equal(t, 1, tasks[0].Attempt)
 		require.Equal(t, start.UnixMilli(), tasks[0].Due.UnixMilli(), "handed back as it was")

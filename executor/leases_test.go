@@ -69,10 +69,10 @@ func TestAHandlerThatIsQuickCostsNoRenewal(t *testing.T) {
 func TestALeaseIsNotRenewedBeyondNeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var notes noted[ended]
-		r := setup(t, heeds(&notes), func(c *Config) { c.Lease, c.HandlerTimeout = 30*time.Second, 5*time.Second })
+		r := setup(t, heeds(&notes), func(c *Config) { c.Lease, c.HandlerTimeout = 6*time.Second, 4*time.Second })
 		r.schedule("A", time.Now())
-		later(6 * time.Second)
-		require.Equal(t, []ended{{5 * time.Second, context.DeadlineExceeded, context.DeadlineExceeded}}, notes.all())
+		later(5 * time.Second)
+		require.Equal(t, []ended{{4 * time.Second, context.DeadlineExceeded, context.DeadlineExceeded}}, notes.all())
 		require.Empty(t, r.store.renewed)
 	})
 }
@@ -177,6 +177,42 @@ func TestARenewalThatIsAnsweredLateIsGoodForTheNext(t *testing.T) {
 	})
 }
 
+// The ack has overtaken the renewal, which finds nothing to renew.
+func TestARenewalThatIsAnsweredAfterTheEndLosesNoLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, func(context.Context, Task) error { time.Sleep(2500 * time.Millisecond); return nil },
+			func(c *Config) { c.Lease, c.HandlerTimeout = 6*time.Second, time.Minute })
+		r.store.renewErr = func() error {
+			r.store.mu.Unlock()
+			time.Sleep(time.Second)
+			r.store.mu.Lock()
+			return nil
+		}
+		r.schedule("A", time.Now())
+		later(time.Minute)
+		require.Len(t, r.store.renewed, 1)
+		require.EqualValues(t, 1, r.Stats().Done)
+		require.Zero(t, r.Stats().LeaseLost)
+	})
+}
+
+// Most of the lease was over when the claim was answered.
+func TestALeaseOfWhichLittleIsLeftIsLookedAtInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var notes noted[ended]
+		r := setup(t, heeds(&notes), func(c *Config) { c.Lease, c.HandlerTimeout = 6*time.Second, time.Minute })
+		r.store.answerIn = []time.Duration{5500 * time.Millisecond}
+		r.store.renewErr = func() error { return errors.New("down") }
+		time.Sleep(300 * time.Millisecond) // looks come at whole seconds
+		r.schedule("A", time.Now())
+		later(10 * time.Second)
+		got := notes.all()
+		require.Len(t, got, 1)
+		require.ErrorIs(t, got[0].cause, ErrLeaseLost)
+		require.LessOrEqual(t, got[0].after, 6300*time.Millisecond)
+	})
+}
+
 // Case 110: a handler that never returns. Its ctx ends, its lease is not renewed any
 // more, so the task runs elsewhere, or here; its worker is replaced.
 func TestAHandlerThatIgnoresItsCtxKeepsNeitherTaskNorWorker(t *testing.T) {
@@ -274,6 +310,27 @@ func TestAReplacementThatIsFreeAgainGoesToTheNextThatIsStuck(t *testing.T) {
 		require.EqualValues(t, 2, r.Stats().Done)
 		require.Empty(t, r.Problems())
 		close(leave[1])
+	})
+}
+
+// What a renewal was refused for is nobody's to hand back.
+func TestStopHandsBackNothingThatIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		leave := make(chan struct{})
+		r := setup(t, func(context.Context, Task) error { <-leave; return nil },
+			func(c *Config) { c.Lease, c.HandlerTimeout = 6*time.Second, time.Minute })
+		r.schedule("A", time.Now())
+		later(time.Second)
+		r.store.mu.Lock()
+		r.store.running["A"].token = "another's"
+		r.store.mu.Unlock()
+		later(2 * time.Second)
+		require.EqualValues(t, 1, r.Stats().LeaseLost)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorContains(t, r.Stop(ctx), "1 handlers are still running")
+		require.EqualValues(t, 1, r.Stats().LeaseLost)
+		close(leave)
 	})
 }
 

@@ -162,6 +162,33 @@ func TestStopHandsBackWhatItCanWhileAShardIsAway(t *testing.T) {
 	})
 }
 
+// Stop gives up when a task is claimed and on its way to its worker.
+func TestACallThatStopHandsBackBeforeItBeganNeverBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, func(context.Context, Task) error { t.Error("ran"); return nil })
+		c := &call{tasks: []*task{{id: "A", attempt: 1, stage: running}}, lease: time.Now().Add(time.Hour)}
+		r.mu.Lock()
+		r.mu.held["A"], r.mu.calls[c], r.mu.running = c.tasks[0], struct{}{}, 1
+		r.mu.Unlock()
+		taken := r.takeAll()
+		require.Equal(t, handBack, taken[0].outcome.kind)
+		r.release(taken)
+		r.run(c)
+		require.Empty(t, r.mu.held)
+		require.Zero(t, r.mu.running)
+		require.Empty(t, r.mu.finished, "its end changes nothing")
+
+		c = &call{tasks: []*task{{id: "B", attempt: 1, stage: running}}, lease: time.Now().Add(time.Hour)}
+		r.mu.calls[c], r.mu.running = struct{}{}, 1
+		r.giveUp()
+		_, end, ok := r.begin(c)
+		end()
+		require.False(t, ok, "Stop has given up, and takes it in a moment")
+		delete(r.mu.calls, c)
+		r.mu.running = 0
+	})
+}
+
 func TestStopEndsWhileTheStoreIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := setup(t, func(context.Context, Task) error { return nil })
