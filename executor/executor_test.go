@@ -126,6 +126,29 @@ func TestAnErrorThatCannotBeLookedIntoKeepsNoWorker(t *testing.T) {
 	})
 }
 
+// endsItsGoroutine is an error that ends the goroutine of who looks into it.
+type endsItsGoroutine struct{}
+
+func (endsItsGoroutine) Error() string { return "no" }
+func (endsItsGoroutine) Unwrap() error { runtime.Goexit(); return nil }
+
+func TestAnErrorThatEndsTheGoroutineIsAFailedAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var at noted[time.Duration]
+		r := setup(t, func(context.Context, Task) error {
+			if at.add(time.Since(start)) <= 2 {
+				return endsItsGoroutine{}
+			}
+			return nil
+		}, func(c *Config) { c.Workers = 1 })
+		r.schedule("A", start)
+		later(time.Hour)
+		require.Equal(t, []time.Duration{0, time.Second, 3 * time.Second}, at.all(), "with backoff")
+		require.EqualValues(t, 1, r.Stats().Done)
+	})
+}
+
 // A backoff beyond what the store can hold must not keep the others' answers from it.
 func TestAHugeBackoffIsHeldWithinTheStoresLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -306,7 +306,7 @@ func TestAReplacementThatIsFreeAgainGoesToTheNextThatIsStuck(t *testing.T) {
 		later(time.Minute)
 		require.Zero(t, r.Stats().Done)
 		close(leave[0])
-		later(time.Second)
+		later(10 * time.Millisecond)
 		require.EqualValues(t, 2, r.Stats().Done)
 		require.Empty(t, r.Problems())
 		close(leave[1])

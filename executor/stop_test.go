@@ -68,6 +68,19 @@ func TestStopHandsBackTheLeasesOfHandlersItDoesNotWaitFor(t *testing.T) {
 	})
 }
 
+func TestAHandlerThatStopCutsOffIsNoTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, func(ctx context.Context, _ Task) error { <-ctx.Done(); return ctx.Err() })
+		r.schedule("A", time.Now())
+		later(time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_ = r.Stop(ctx)
+		later(time.Second)
+		require.Zero(t, r.Stats().TimedOut)
+	})
+}
+
 // What a claim without an answer may have taken does not wait for the end of its lease.
 func TestStopHandsBackAClaimThatHasNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -145,15 +158,20 @@ func TestStopHandsBackWhatItCanWhileAShardIsAway(t *testing.T) {
 		later(time.Millisecond)
 		half.away.Store(true)
 		later(time.Second)
-		r.schedule("far, asked", time.Now())
+		r.store.schedule("far, asked", time.Now().UnixMilli())
+		r.store.schedule("near, asked", time.Now().UnixMilli())
+		r.Offer(due(time.Now(), "far, asked", "near, asked"), FromWheel) // one claim, answered in part
 		later(time.Millisecond)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
-		require.ErrorIs(t, r.Stop(ctx), context.DeadlineExceeded)
+		err := r.Stop(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "the last 5 answers", "of all that was claimed, or asked for")
 		require.LessOrEqual(t, time.Since(start), 2*time.Second)
 		r.store.mu.Lock()
 		require.Contains(t, r.store.due, "near")
+		require.Contains(t, r.store.due, "near, asked")
 		require.NotContains(t, r.store.running, "near")
 		require.Contains(t, r.store.running, "far", "its lease will run out")
 		r.store.mu.Unlock()
