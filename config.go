@@ -87,9 +87,9 @@ type Config struct {
 
 	// Logger is told the events started, recovered, redis_away, redis_back,
 	// retried, dead, lease_lost and sweep_found; at Start redis_setup, what may be
-	// wrong with Redis; and claim_failed, settle_failed, sweep_failed and
+	// wrong with Redis; claim_failed, settle_failed, renew_failed, sweep_failed and
 	// clock_failed, which mean that Redis gives an answer that waiting does not
-	// mend (default: discards).
+	// mend; and alarm_dropped and alarm_panicked, of OnDead (default: discards).
 	Logger *slog.Logger
 }
 

@@ -201,15 +201,15 @@ func TestALeaseOfWhichLittleIsLeftIsLookedAtInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var notes noted[ended]
 		r := setup(t, heeds(&notes), func(c *Config) { c.Lease, c.HandlerTimeout = 6*time.Second, time.Minute })
-		r.store.answerIn = []time.Duration{5500 * time.Millisecond}
+		r.store.answerIn = []time.Duration{5900 * time.Millisecond}
 		r.store.renewErr = func() error { return errors.New("down") }
-		time.Sleep(300 * time.Millisecond) // looks come at whole seconds
+		time.Sleep(200 * time.Millisecond) // looks come at whole seconds
 		r.schedule("A", time.Now())
 		later(10 * time.Second)
 		got := notes.all()
 		require.Len(t, got, 1)
 		require.ErrorIs(t, got[0].cause, ErrLeaseLost)
-		require.LessOrEqual(t, got[0].after, 6300*time.Millisecond)
+		require.LessOrEqual(t, got[0].after, 6200*time.Millisecond)
 	})
 }
 
