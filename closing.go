@@ -26,13 +26,14 @@ type Closer[R CloseResult] interface {
 }
 
 // ErrNotClosed is returned by a handler made by Closing when the order is
-// neither done nor due later: the close does not know it. The task is retried.
+// neither done nor due later: the close does not know it. The task is retried, for the
+// order may yet come.
 var ErrNotClosed = errors.New("orderwheel: order was not closed")
 
 // Closing makes a handler that closes the order whose number is the task's id.
 // What is done is acknowledged; what is extended comes back at its new time,
 // uncounted; an error, and an order that the closer does not know, is retried
-// with backoff.
+// with backoff, and is dead after Retry.Attempts.
 func Closing[R CloseResult](c Closer[R]) executor.Handler {
 	return func(ctx context.Context, t executor.Task) error {
 		result, err := c.Close(ctx, t.ID, t.Now)

@@ -1,6 +1,7 @@
 package orderwheel
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,12 +10,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/orderwheel/orderwheel/executor"
+	"github.com/orderwheel/orderwheel/persist"
 	"github.com/orderwheel/orderwheel/recovery"
 	"github.com/orderwheel/orderwheel/wheel"
 )
 
-// Config says what an Engine works on and how. Redis and Handler are required;
-// every other field has a default, which the zero value means.
+// Config says what an Engine works on and how. Redis is required, and one of Handler
+// and BatchHandler; every other field has a default, which the zero value means.
 type Config struct {
 	// Redis is the app's client: single node, Sentinel or Cluster; a redis.Ring
 	// is refused. The engine never closes it. Set ContextTimeoutEnabled on it,
@@ -24,26 +26,47 @@ type Config struct {
 	// Handler does the work of one task; Closing makes it from an order close.
 	Handler executor.Handler
 
+	// BatchHandler does the work of many tasks in one call, and returns an error for
+	// each. A call has what was due when a worker was free, at most BatchSize tasks
+	// (default 100, at most 1000), and is never put off to get more.
+	BatchHandler executor.BatchHandler
+	BatchSize    int
+
 	// Namespace is the prefix of every key: 1 to 64 of A-Z a-z 0-9 _ . : -
 	// (default "orderwheel"). Engines with the same namespace share the work;
 	// use one for each kind of timeout.
 	Namespace string
 
-	// Workers is how many handlers run at once (default 64).
+	// Workers is how many handlers run at once (default 64). A handler that has not
+	// returned when its ctx and its lease are over gets a replacement; there are at
+	// most Workers of these.
 	Workers int
 
 	// Lease is how long a claim holds (default 30s). When the process dies, its
-	// running tasks run elsewhere after that. A handler's ctx ends with its
-	// lease.
+	// running tasks run elsewhere after that. While a handler runs and its ctx lives,
+	// its lease is renewed; if it is lost all the same, because Redis does not answer
+	// for so long, the ctx ends with executor.ErrLeaseLost as its cause.
 	Lease time.Duration
 
-	// HandlerTimeout is how long a handler's ctx lasts (default 30s).
+	// HandlerTimeout is how long a handler's ctx lasts (default 30s), also where that
+	// is longer than Lease.
 	HandlerTimeout time.Duration
 
-	// Retry says when a failed task comes back: defaults Base 1s, Cap 5m, Jitter
-	// 0.2; a negative Jitter means none. A task that fails is retried until it
-	// succeeds or is cancelled.
+	// Retry says when a failed task comes back, and how often: defaults Base 1s,
+	// Cap 5m, Attempts 16, Jitter 0.2. After the last attempt, or an error made by
+	// executor.Permanent, it is dead: it stays in Redis with the reason, and does not
+	// run again until it is requeued or scheduled. Negative Attempts: no limit.
+	// Negative Jitter: none. Four attempts half a minute apart, then the alarm:
+	// Retry{Base: 30 * time.Second, Cap: 30 * time.Second, Attempts: 4}.
 	Retry Retry
+
+	// OnDead is called for each task that this engine has buried: the alarm
+	// (default: none). It is called by one goroutine, one task after the other, and
+	// never holds up a task; its ctx lasts HandlerTimeout. Up to 1024 calls wait; what
+	// comes on top, and what waits when the process dies, is not told: the list of the
+	// dead in Redis is the truth. It may be told of a task that was cancelled during its
+	// last attempt, which is gone then.
+	OnDead func(ctx context.Context, d executor.Dead)
 
 	// SweepEvery is how often overdue tasks and leases that have run out are
 	// looked for (default 1s).
@@ -80,11 +103,12 @@ type Config struct {
 	Wheel wheel.Factory
 
 	// Logger is told the events started, recovered, redis_away, redis_back,
-	// failed, lease_lost, sweep_found, reconcile_found, reconcile_refused,
+	// retried, dead, lease_lost, sweep_found, reconcile_found, reconcile_refused,
 	// wheel_replaced and epoch_lost; at Start redis_setup, what may be wrong with
-	// Redis; and claim_failed, settle_failed, sweep_failed, paging_failed,
+	// Redis; claim_failed, settle_failed, renew_failed, sweep_failed, paging_failed,
 	// clock_failed and reconcile_failed, which mean that Redis, or the Source, gives
-	// an answer that waiting does not mend (default: discards).
+	// an answer that waiting does not mend; and alarm_dropped and alarm_panicked, of
+	// OnDead (default: discards).
 	Logger *slog.Logger
 }
 
@@ -96,11 +120,13 @@ type Source = recovery.Source
 
 func (c Config) withDefaults() Config {
 	set(&c.Namespace, "orderwheel")
+	set(&c.BatchSize, 100)
 	set(&c.Workers, 64)
 	set(&c.Lease, 30*time.Second)
 	set(&c.HandlerTimeout, 30*time.Second)
 	set(&c.Retry.Base, time.Second)
 	set(&c.Retry.Cap, 5*time.Minute)
+	set(&c.Retry.Attempts, 16)
 	set(&c.Retry.Jitter, 0.2)
 	set(&c.SweepEvery, time.Second)
 	set(&c.Grace, 250*time.Millisecond)
@@ -135,9 +161,11 @@ func (c Config) validate() error {
 			faults = append(faults, fmt.Errorf("orderwheel: Config."+format, args...))
 		}
 	}
-	fault(c.Handler != nil, "Handler is nil: set it, for example to orderwheel.Closing(closer)")
+	fault(c.Handler != nil || c.BatchHandler != nil, "Handler is nil: set it, for example to orderwheel.Closing(closer), or set BatchHandler")
+	fault(c.Handler == nil || c.BatchHandler == nil, "Handler and BatchHandler are both set: set one of them")
+	fault(c.BatchSize >= 1 && c.BatchSize <= persist.MaxBatch, "BatchSize is %d: use 1 to %d", c.BatchSize, persist.MaxBatch)
 	fault(c.Workers >= 1 && c.Workers <= maxWorkers, "Workers is %d: use 1 to %d", c.Workers, maxWorkers)
-	fault(c.Lease >= time.Millisecond, "Lease is %v: use 1ms or more, and more than a close takes", c.Lease)
+	fault(c.Lease >= time.Millisecond, "Lease is %v: use 1ms or more; some seconds, for else each hitch of Redis ends handlers", c.Lease)
 	fault(c.HandlerTimeout > 0, "HandlerTimeout is %v: use a positive duration", c.HandlerTimeout)
 	fault(c.Retry.Base >= time.Millisecond, "Retry.Base is %v: use 1ms or more", c.Retry.Base)
 	fault(c.Retry.Cap >= c.Retry.Base, "Retry.Cap is %v: use Retry.Base (%v) or more", c.Retry.Cap, c.Retry.Base)

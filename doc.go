@@ -12,8 +12,8 @@
 //   - [github.com/orderwheel/orderwheel/wheel]: ids and due times in memory;
 //   - [github.com/orderwheel/orderwheel/persist]: the states of a task, and each
 //     change of them as one atomic script;
-//   - [github.com/orderwheel/orderwheel/executor]: claim, pool, handler, ack and
-//     retry;
+//   - [github.com/orderwheel/orderwheel/executor]: claim, pool, handler, ack, retry and
+//     burial;
 //   - [github.com/orderwheel/orderwheel/recovery]: rebuild, what comes near, sweep,
 //     reap, the store's clock, and the reconciliation with the order database;
 //   - [github.com/orderwheel/orderwheel/order]: the order's own states, and the one
@@ -22,7 +22,7 @@
 // # What it promises
 //
 //  1. At least once. A task whose Schedule returned nil fires until it is
-//     acknowledged or cancelled.
+//     acknowledged or cancelled, or is dead after its last attempt.
 //  2. Never early, by the store's clock, whatever the local clock does.
 //  3. On time, as far as the process gets its share of the machine.
 //  4. Effects exactly once, if the handler's effects stand behind a conditional
@@ -39,12 +39,19 @@
 // has answered. In the app, schedule before the order's transaction commits: a
 // crash between the two leaves an id without an order, which the close answers
 // with "unknown order", and never an order that nobody closes. Such an id is
-// retried, more and more seldom down to once every Retry.Cap, with a warning
-// each time, until it is cancelled: cancel when the transaction has certainly
-// failed. After an unknown outcome (order.ErrUnknownOutcome) do not: the order may
-// stand, and would never be closed. Cancel
-// also after a payment has committed: a close that comes first finds the order
-// paid and does nothing.
+// retried, more and more seldom, with a warning each time, until it is cancelled, or
+// dead after Retry.Attempts: cancel when the transaction has certainly failed. After
+// an unknown outcome (order.ErrUnknownOutcome) do not: the order may stand, and would
+// never be closed. Cancel also after a payment has committed: a close that comes first
+// finds the order paid and does nothing.
+//
+// # The dead
+//
+// What has failed Retry.Attempts times, or for good (executor.Permanent), is not tried
+// for ever: it is moved to the dead, with the reason, and OnDead is called. Nothing
+// takes it from there but an operator, or the app by scheduling it anew. With the
+// defaults that is some 40 minutes after it was due: a database that is away for
+// longer leaves its orders there.
 //
 // # What is left to others
 //

@@ -24,11 +24,14 @@ func TestAConfigsFaultsAreReportedAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := orderwheel.New(orderwheel.Config{
 		Namespace: "no spaces", Workers: -1, Lease: -1, HandlerTimeout: -1, SweepEvery: -1, Grace: -1,
-		Retry: orderwheel.Retry{Base: -1, Cap: -2, Jitter: 3},
+		Retry: orderwheel.Retry{Base: -1, Cap: -2, Jitter: 3}, BatchSize: -1,
 	})
-	for _, want := range []string{"client", "Namespace", "Handler", "Workers is -1", "Lease is -1ns", "HandlerTimeout", "Retry.Base", "Retry.Cap", "Retry.Jitter is 3", "SweepEvery", "Grace"} {
+	for _, want := range []string{"client", "Namespace", "Handler is nil", "BatchSize is -1: use 1 to 1000", "Workers is -1", "Lease is -1ns", "HandlerTimeout", "Retry.Base", "Retry.Cap", "Retry.Jitter is 3", "SweepEvery", "Grace"} {
 		require.ErrorContains(t, err, want)
 	}
+	_, err = orderwheel.New(orderwheel.Config{Redis: redistest.Mini(t), Handler: new(runs).handle,
+		BatchHandler: func(context.Context, []executor.Task) []error { return nil }})
+	require.ErrorContains(t, err, "Handler and BatchHandler are both set")
 	ring := redis.NewRing(&redis.RingOptions{})
 	defer ring.Close()
 	_, err = orderwheel.New(orderwheel.Config{Redis: ring, Handler: new(runs).handle})
@@ -50,6 +53,38 @@ func TestEachTaskRunsOnceAndNothingIsLeft(t *testing.T) {
 			require.Equal(t, 1, n, "id %s", id)
 		}
 		require.Eventually(t, func() bool { return eng.Stats().Executor.Done == 100 }, hang, time.Millisecond)
+	})
+}
+
+func TestABatchHandlerRunsEachTaskOnceAndNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, rdb *redis.Client) {
+		var r runs
+		var most atomic.Int64
+		eng := start(t, rdb, nil, func(c *orderwheel.Config) {
+			c.BatchHandler = func(ctx context.Context, tasks []executor.Task) []error {
+				errs := make([]error, len(tasks))
+				for i, task := range tasks {
+					_ = r.handle(ctx, task)
+					if task.ID == "3" && task.Attempt == 1 {
+						errs[i] = errors.New("fails")
+					}
+				}
+				most.Store(max(most.Load(), int64(len(tasks))))
+				return errs
+			}
+			c.Workers, c.Retry.Base = 1, time.Millisecond
+		})
+		at := time.Now().Add(20 * time.Millisecond)
+		for i := range 300 {
+			require.NoError(t, eng.Schedule(t.Context(), fmt.Sprint(i), at))
+		}
+		r.wait(t, 301)
+		empty(t, rdb)
+		for id, n := range r.byID() {
+			require.Equal(t, map[bool]int{true: 2, false: 1}[id == "3"], n, "id %s", id)
+		}
+		require.LessOrEqual(t, most.Load(), int64(100))
 	})
 }
 
@@ -254,6 +289,51 @@ func TestACancelsAnswerIsFinal(t *testing.T) {
 		}
 		require.NotZero(t, cancelled)
 		require.NotEqual(t, n, cancelled)
+	})
+}
+
+// Cases 119, 123: after its last attempt a task is dead, and stays so when the engine is
+// started again, until it is scheduled anew.
+func TestADeadTaskStaysDeadWhateverIsRestarted(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, rdb *redis.Client) {
+		var r runs
+		dead := make(chan executor.Dead, 10)
+		eng := start(t, rdb, func(ctx context.Context, task executor.Task) error {
+			if task.ID == "B" {
+				return nil
+			}
+			if _ = r.handle(ctx, task); r.count() <= 4 {
+				return errors.New("no such stock row")
+			}
+			return nil
+		}, func(c *orderwheel.Config) {
+			c.Retry = orderwheel.Retry{Base: time.Millisecond, Cap: time.Millisecond, Attempts: 4}
+			c.OnDead = func(_ context.Context, d executor.Dead) { dead <- d }
+			c.SweepEvery = 5 * time.Millisecond
+		})
+		require.NoError(t, eng.Schedule(t.Context(), "A", time.Now()))
+		select {
+		case d := <-dead:
+			require.Equal(t, "A", d.ID)
+			require.Equal(t, "no such stock row", d.Reason)
+			require.Equal(t, 4, d.Attempt)
+		case <-time.After(hang):
+			t.Fatal("nobody was told")
+		}
+		for range 3 {
+			stop(t, eng)
+			require.NoError(t, eng.Start(t.Context()))
+			require.NoError(t, eng.Schedule(t.Context(), "B", time.Now())) // whatever is wrong has time to happen
+			require.Eventually(t, func() bool { return eng.Stats().Executor.Done == 1 }, hang, time.Millisecond)
+		}
+		require.Equal(t, 4, r.count())
+		require.EqualValues(t, 1, rdb.ZCard(t.Context(), "{orderwheel:0}:dead").Val())
+		require.NoError(t, eng.Schedule(t.Context(), "A", time.Now()))
+		r.wait(t, 5)
+		require.Equal(t, 1, r.tasks[4].Attempt)
+		empty(t, rdb)
+		require.Empty(t, dead)
 	})
 }
 

@@ -36,7 +36,7 @@ func (e *Executor) take() (batch []*task, stopping bool) {
 	if e.mu.stopping {
 		return nil, true
 	}
-	n := min(e.cfg.Workers-e.mu.running, e.cfg.Workers*unsettledPerWorker-e.mu.unsettled, persist.MaxBatch)
+	n := min(e.freeLocked(), e.cfg.Workers*max(unsettledPerWorker, e.size)-e.mu.unsettled, persist.MaxBatch)
 	for len(batch) < n {
 		q := &e.mu.fresh
 		if q.len() == 0 || e.mu.backlog.len() > 0 && len(batch)%2 == 1 {
@@ -54,8 +54,8 @@ func (e *Executor) take() (batch []*task, stopping bool) {
 }
 
 // claim asks the store for batch until it is answered, and acts on each answer.
-// When Stop gives up waiting, what has no answer is let go: what was claimed of it
-// comes back when its lease is over.
+// When Stop gives up waiting, what has no answer stays in the stage claiming: Stop hands
+// it back by its token.
 //
 // A store of several shards may answer a part: a shard is away, or broken. What is
 // missing then must not hold up the rest, nor keep workers: it comes again in a
@@ -71,13 +71,15 @@ func (e *Executor) claim(batch []*task) {
 	// knows its own claim again, so a repetition never finds its ids busy by
 	// itself.
 	token := rand.Text()
+	for _, t := range batch {
+		t.token = token
+	}
 	for {
 		ctx, cancel := e.patient(e.ctx)
-		claims, err := e.cfg.Store.Claim(ctx, token, ids, e.cfg.Lease, noLimit)
+		claims, err := e.cfg.Store.Claim(ctx, token, ids, e.cfg.Lease, e.cfg.Backoff.limit())
 		cancel()
 		missing := persist.Missing(err, len(batch))
 		if e.ctx.Err() != nil && len(missing) == len(batch) {
-			e.drop(batch)
 			return
 		}
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) { // of that the store has told
@@ -96,18 +98,22 @@ func (e *Executor) claimed(ticket arming.Ticket, token string, batch []*task, cl
 	if len(missing) < len(batch) {
 		e.cfg.Observe(claims.Clock)
 	}
+	var claimed []*task
 	for i, t := range batch {
 		if _, none := slices.BinarySearch(missing, i); none {
+			if e.ctx.Err() != nil {
+				continue
+			}
 			e.cfg.Board.Arm(ticket, t.id, e.cfg.NowMS()+pause.Milliseconds())
 			e.drop(batch[i : i+1])
 			continue
 		}
 		c := claims.Claims[i]
 		if c.State == persist.Claimed {
-			t.token, t.attempt, t.firstMS = token, c.Attempt, c.FirstDueMS
+			t.attempt, t.firstMS = c.Attempt, c.FirstDueMS
 			t.nowMS = max(claims.NowMS, c.FirstDueMS) // its own shard's clock may be ahead of that one
 			t.lease = claims.Sent.Add(e.cfg.Lease)
-			e.submit(t)
+			claimed = append(claimed, t)
 			continue
 		}
 		switch c.State {
@@ -118,11 +124,14 @@ func (e *Executor) claimed(ticket arming.Ticket, token string, batch []*task, cl
 			e.cfg.Board.Arm(ticket, t.id, max(c.DueMS, e.cfg.NowMS()+c.LeftMS))
 		case persist.Busy:
 			e.stats.busy.Add(1)
+		case persist.Buried:
+			e.buriedByClaim(t)
 		default:
 			e.stats.gone.Add(1)
 		}
 		e.drop(batch[i : i+1])
 	}
+	e.submit(claimed)
 }
 
 // drop lets go of tasks that did not come to run, and of the workers spoken for.
@@ -134,19 +143,6 @@ func (e *Executor) drop(batch []*task) {
 		e.releaseLocked(t)
 	}
 	e.idleLocked()
-}
-
-// submit hands a claimed task to the pool. A task that the pool refuses, or
-// that came after Stop, goes back to the store.
-func (e *Executor) submit(t *task) {
-	e.mu.Lock()
-	t.stage = running
-	stopping := e.mu.stopping
-	e.mu.Unlock()
-	if !stopping && e.pool.Submit(func() { e.run(t) }) == nil {
-		return
-	}
-	e.finish(t, outcome{kind: handBack})
 }
 
 // patient bounds a call of the store, where it may be answered in part.

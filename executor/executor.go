@@ -27,8 +27,6 @@ const (
 	// pause is the wait after an answer that the store's own retries could not
 	// mend.
 	pause = time.Second
-	// noLimit: a claim buries nothing, however often a task was tried.
-	noLimit = 0
 )
 
 // Store is what the executor needs of the persistence.
@@ -36,31 +34,40 @@ type Store interface {
 	Claim(ctx context.Context, token string, ids []string, lease time.Duration, maxAttempts int) (persist.Claims, error)
 	Ack(ctx context.Context, leases []persist.Lease) ([]persist.Settlement, error)
 	Retry(ctx context.Context, retries []persist.Retry) ([]persist.Settlement, error)
+	Bury(ctx context.Context, burials []persist.Burial) ([]persist.Settlement, error)
+	Renew(ctx context.Context, leases []persist.Lease, lease time.Duration) ([]bool, error)
 }
 
-// Config is what an Executor is made of. Every field but Patience is required.
+// Config is what an Executor is made of. One of Handler and BatchHandler is set.
+// Every other field but Patience, BatchSize and OnDead is required.
 type Config struct {
 	Store          Store
 	Board          *arming.Board
 	Patience       time.Duration // how long a call may wait for a shard that is away; 0: there is but one
 	Handler        Handler
+	BatchHandler   BatchHandler
+	BatchSize      int           // most tasks in one call of BatchHandler
 	Workers        int           // handlers running at once, at least 1
-	Lease          time.Duration // how long a claim holds
+	Lease          time.Duration // how long a claim holds, and each renewal of it
 	HandlerTimeout time.Duration // how long a handler may take
 	Backoff        Backoff
-	NowMS          func() int64         // the store's clock, as far as it is known here
-	Observe        func(persist.Sample) // told each reading of the store's clock
+	OnDead         func(ctx context.Context, d Dead) // told of each burial; nil: nobody is
+	NowMS          func() int64                      // the store's clock, as far as it is known here
+	Observe        func(persist.Sample)              // told each reading of the store's clock
 	Logger         *slog.Logger
 }
 
 // Executor claims due ids, runs the handler on a pool, and settles. It is safe
 // for concurrent use.
 type Executor struct {
-	cfg  Config
-	pool *ants.Pool
+	cfg    Config
+	size   int // most tasks in one call of the handler
+	pool   *ants.Pool
+	alarms *alarms
 
 	claimWake  chan struct{} // capacity 1: something is ready, or a worker is free
 	settleWake chan struct{} // capacity 1: something has finished
+	leaseWake  chan struct{} // capacity 1: a lease needs a look, or a renewal is over
 	loops      sync.WaitGroup
 
 	// ctx is the parent of every store call and every handler's ctx. It ends
@@ -71,8 +78,8 @@ type Executor struct {
 	idle chan struct{} // closed when stopping and nothing is running or unsettled
 
 	stats struct {
-		done, failed, panicked, retried, postponed, cancelled, leaseLost, notYet, busy, gone atomic.Uint64
-		late                                                                                 histogram
+		done, failed, panicked, timedOut, retried, dead, postponed, cancelled, leaseLost, notYet, busy, gone atomic.Uint64
+		late                                                                                                 histogram
 	}
 
 	mu struct {
@@ -81,9 +88,14 @@ type Executor struct {
 		heldMost  int              // its largest size so far
 		fresh     queue            // at most freshMS overdue when they came in
 		backlog   queue
-		running   int     // taken to be claimed, or handed to the pool: workers spoken for
-		finished  []*task // the handler has returned; the settler has not taken them
-		unsettled int     // finished, or being settled
+		running   int                // tasks taken to be claimed, or handed to the pool; not those of replaced calls
+		spare     int                // how many more tasks the calls in the pool could have had; not replaced ones
+		calls     map[*call]struct{} // handed to the pool, and not over
+		stuck     int                // of these, those that are stuck
+		extra     int                // of these, those whose worker was replaced: at most Workers
+		renewing  bool               // a call of Store.Renew is under way
+		finished  []*task            // the handler has returned; the settler has not taken them
+		unsettled int                // finished, or being settled
 		stopping  bool
 		isIdle    bool // idle is closed
 	}
@@ -105,9 +117,9 @@ type task struct {
 	outcome outcome
 
 	// Guarded by Executor.mu.
-	stage     stage
-	again     bool // the wheel fired it while at work: offered again when settled
-	abandoned bool // Stop handed its lease back: its end changes nothing
+	stage stage
+	again bool // the wheel fired it while at work: offered again when settled
+	lost  bool // a renewal was refused: it is somebody else's, and nothing is told of it
 }
 
 type stage int
@@ -123,29 +135,38 @@ const (
 func New(cfg Config) *Executor {
 	e := &Executor{
 		cfg:        cfg,
+		size:       1,
 		claimWake:  make(chan struct{}, 1),
 		settleWake: make(chan struct{}, 1),
+		leaseWake:  make(chan struct{}, 1),
 		idle:       make(chan struct{}),
+		alarms:     newAlarms(cfg),
+	}
+	if cfg.BatchHandler != nil {
+		e.size = cfg.BatchSize
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	e.ctx, e.giveUp = ctx, cancel
 	e.mu.held = make(map[string]*task)
+	e.mu.calls = make(map[*call]struct{})
 	return e
 }
 
 // Start begins to claim and run. Call it once.
 func (e *Executor) Start() error {
-	// The pool has room to spare, so that Submit never waits: a worker whose
-	// task has returned may take a moment to be back, and when a handler has
-	// ended its goroutine ants tells nobody who waits. How many run at once is
-	// counted here.
-	pool, err := ants.NewPool(2*e.cfg.Workers, ants.WithDisablePurge(true), ants.WithLogger(silent{}))
+	// The pool has room to spare, so that Submit never waits: for the replaced workers,
+	// and because a worker whose task has returned may take a moment to be back, and
+	// when a handler has ended its goroutine ants tells nobody who waits. How many run
+	// at once is counted here.
+	pool, err := ants.NewPool(3*e.cfg.Workers, ants.WithDisablePurge(true), ants.WithLogger(silent{}))
 	if err != nil {
 		return fmt.Errorf("executor: starting the pool: %w", err)
 	}
 	e.pool = pool
+	e.alarms.start()
 	e.loops.Go(e.claimLoop)
 	e.loops.Go(e.settleLoop)
+	e.loops.Go(e.leaseLoop)
 	return nil
 }
 
@@ -190,8 +211,12 @@ func (e *Executor) readyLocked(t *task, nowMS int64) {
 	}
 }
 
-// releaseLocked lets go of a task that is settled, or takes it up once more.
+// releaseLocked lets go of a task that is settled, or takes it up once more. One
+// that was stuck is held no more, or its id is by a later task.
 func (e *Executor) releaseLocked(t *task) {
+	if e.mu.held[t.id] != t {
+		return
+	}
 	if t.again && !e.mu.stopping {
 		next := &task{id: t.id, dueMS: e.cfg.NowMS(), source: FromWheel}
 		e.mu.held[t.id] = next
@@ -206,7 +231,7 @@ func (e *Executor) releaseLocked(t *task) {
 
 // idleLocked reports whether Stop has nothing left to wait for, and tells it.
 func (e *Executor) idleLocked() bool {
-	if !e.mu.stopping || e.mu.running > 0 || e.mu.unsettled > 0 {
+	if !e.mu.stopping || e.mu.running > 0 || e.mu.extra > 0 || e.mu.unsettled > 0 {
 		return false
 	}
 	if !e.mu.isIdle {

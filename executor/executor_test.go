@@ -19,6 +19,7 @@ import (
 	"github.com/orderwheel/orderwheel/wheel"
 )
 
+// Case 104: no goroutine is left after Stop, which ends each test here.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
@@ -122,6 +123,29 @@ func TestAnErrorThatCannotBeLookedIntoKeepsNoWorker(t *testing.T) {
 		later(time.Hour)
 		require.Equal(t, 4, runs)
 		require.EqualValues(t, 3, r.Stats().Panicked)
+	})
+}
+
+// endsItsGoroutine is an error that ends the goroutine of who looks into it.
+type endsItsGoroutine struct{}
+
+func (endsItsGoroutine) Error() string { return "no" }
+func (endsItsGoroutine) Unwrap() error { runtime.Goexit(); return nil }
+
+func TestAnErrorThatEndsTheGoroutineIsAFailedAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var at noted[time.Duration]
+		r := setup(t, func(context.Context, Task) error {
+			if at.add(time.Since(start)) <= 2 {
+				return endsItsGoroutine{}
+			}
+			return nil
+		}, func(c *Config) { c.Workers = 1 })
+		r.schedule("A", start)
+		later(time.Hour)
+		require.Equal(t, []time.Duration{0, time.Second, 3 * time.Second}, at.all(), "with backoff")
+		require.EqualValues(t, 1, r.Stats().Done)
 	})
 }
 
@@ -361,29 +385,6 @@ func TestALateAnswerIsRefused(t *testing.T) {
 	})
 }
 
-func TestAHandlersCtxEndsWithItsTimeoutOrItsLease(t *testing.T) {
-	for _, c := range []struct{ lease, timeout, want time.Duration }{
-		{30 * time.Second, 5 * time.Second, 5 * time.Second},
-		{5 * time.Second, 30 * time.Second, 5 * time.Second},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			start := time.Now()
-			var ended time.Duration
-			r := setup(t, func(ctx context.Context, _ Task) error {
-				if ended == 0 {
-					<-ctx.Done()
-					ended = time.Since(start)
-					return ctx.Err()
-				}
-				return nil
-			}, func(cfg *Config) { cfg.Lease, cfg.HandlerTimeout = c.lease, c.timeout })
-			r.schedule("A", start)
-			later(time.Hour)
-			require.Equal(t, c.want, ended)
-		})
-	}
-}
-
 // A claim that was answered after its lease: the task may be another's by now, or
 // cancelled, or moved.
 func TestNoHandlerBeginsAfterItsLease(t *testing.T) {
@@ -399,6 +400,7 @@ func TestNoHandlerBeginsAfterItsLease(t *testing.T) {
 		r.schedule("A", start)
 		later(time.Hour)
 		require.Equal(t, r.cfg.Lease, at)
+		require.Len(t, r.store.tokens, 2, "not under the first claim")
 		require.Len(t, tasks, 1)
 		require.Equal(t, 1, tasks[0].Attempt)
 		require.Equal(t, start.UnixMilli(), tasks[0].Due.UnixMilli(), "handed back as it was")

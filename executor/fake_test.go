@@ -24,10 +24,14 @@ type fakeStore struct {
 	first   map[string]int64
 	attempt map[string]int
 	lost    map[string]bool
+	dead    map[string]string // the reason
 
 	claimErr  func() error    // asked before each claim
+	claimLost bool            // claims are made, and their answers never come
 	answerIn  []time.Duration // how long the answers of the next claims are on their way
-	settleErr func() error    // asked before each ack and retry
+	settleErr func() error    // asked before each ack, retry and burial
+	renewErr  func() error    // asked before each renewal
+	renewed   []int           // how many ids each renewal asked for
 	tokens    []string        // of every claim call, also those that failed
 	maxClaim  int             // most ids in one claim
 	maxHeld   int             // most ids running at once
@@ -41,7 +45,7 @@ type fakeClaim struct {
 func newFakeStore() *fakeStore {
 	return &fakeStore{
 		due: map[string]int64{}, running: map[string]*fakeClaim{}, first: map[string]int64{},
-		attempt: map[string]int{}, lost: map[string]bool{},
+		attempt: map[string]int{}, lost: map[string]bool{}, dead: map[string]string{},
 	}
 }
 
@@ -73,6 +77,7 @@ func (s *fakeStore) Claim(ctx context.Context, token string, ids []string, lease
 			c.State = persist.Busy
 		case isDue && dueMS <= now.UnixMilli() && maxAttempts > 0 && s.attempt[id] >= maxAttempts:
 			delete(s.due, id)
+			s.dead[id] = "attempts used up"
 			c.State = persist.Buried
 		case isDue && dueMS <= now.UnixMilli():
 			delete(s.due, id)
@@ -85,6 +90,12 @@ func (s *fakeStore) Claim(ctx context.Context, token string, ids []string, lease
 		answer.Claims = append(answer.Claims, c)
 	}
 	s.maxHeld = max(s.maxHeld, len(s.running))
+	if s.claimLost {
+		s.mu.Unlock()
+		<-ctx.Done()
+		s.mu.Lock()
+		return persist.Claims{}, ctx.Err()
+	}
 	if len(s.answerIn) > 0 {
 		wait := s.answerIn[0]
 		s.answerIn = s.answerIn[1:]
@@ -112,6 +123,47 @@ func (s *fakeStore) Retry(ctx context.Context, retries []persist.Retry) ([]persi
 		}
 		return r.Lease, persist.Settlement{ID: r.ID, State: persist.Scheduled, DueMS: r.DueMS}
 	})
+}
+
+func (s *fakeStore) Bury(ctx context.Context, burials []persist.Burial) ([]persist.Settlement, error) {
+	return settle(s, burials, func(b persist.Burial) (persist.Lease, persist.Settlement) {
+		if c := s.running[b.ID]; c != nil && c.token == b.Token {
+			s.dead[b.ID] = b.Reason
+		}
+		return b.Lease, persist.Settlement{ID: b.ID, State: persist.Settled}
+	})
+}
+
+func (s *fakeStore) Renew(ctx context.Context, leases []persist.Lease, lease time.Duration) ([]bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.renewed = append(s.renewed, len(leases))
+	if s.renewErr != nil {
+		if err := s.renewErr(); err != nil {
+			return nil, err
+		}
+	}
+	held := make([]bool, len(leases))
+	for i, l := range leases {
+		if c := s.running[l.ID]; c != nil && c.token == l.Token {
+			c.until, held[i] = time.Now().Add(lease), true
+		}
+	}
+	return held, nil
+}
+
+// reap makes due what runs with its lease over.
+func (s *fakeStore) reap() (due []wheel.Due) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, c := range s.running {
+		if now := time.Now(); !c.until.After(now) {
+			delete(s.running, id)
+			s.due[id], s.lost[id] = now.UnixMilli(), true
+			due = append(due, wheel.Due{ID: id, DueMS: now.UnixMilli()})
+		}
+	}
+	return due
 }
 
 // settle ends the leases of a batch that are current, with the answer that op
@@ -232,8 +284,35 @@ func (r *rig) schedule(id string, at time.Time) {
 	r.cfg.Board.UserScheduled(id, at.UnixMilli())
 }
 
+// due is ids that are due at the instant at.
+func due(at time.Time, ids ...string) (list []wheel.Due) {
+	for _, id := range ids {
+		list = append(list, wheel.Due{ID: id, DueMS: at.UnixMilli()})
+	}
+	return list
+}
+
 // later lets that much time pass in the bubble, and waits until all is at rest.
 func later(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
+}
+
+// noted is a list that handlers add to while the test reads it.
+type noted[T any] struct {
+	mu   sync.Mutex
+	list []T
+}
+
+func (n *noted[T]) add(v T) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.list = append(n.list, v)
+	return len(n.list)
+}
+
+func (n *noted[T]) all() []T {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return append([]T(nil), n.list...)
 }

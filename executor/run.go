@@ -11,8 +11,11 @@ import (
 
 // outcome is what a run came to.
 type outcome struct {
-	kind outcomeKind
-	atMS int64 // retryLater, postpone: when to come again
+	kind   outcomeKind
+	atMS   int64         // retryLater, postpone: when to come again
+	wait   time.Duration // retryLater: how long that is
+	err    error         // bury: the last error
+	reason string        // bury: its text
 }
 
 type outcomeKind int
@@ -21,85 +24,93 @@ const (
 	done       outcomeKind = iota // ack
 	retryLater                    // the attempt failed
 	postpone                      // RetryAt: the attempt does not count
+	bury                          // Permanent, or the last attempt failed
 	handBack                      // the handler was not called: at once, not counted
 	cutOff                        // Stop did not wait for the handler: at once, and it may still be at work
 )
 
-// run is one attempt, on a worker of the pool. It returns normally whatever the
-// handler does.
-func (e *Executor) run(t *task) {
-	if !time.Now().Before(t.lease) {
-		// The claim's answer, or this process, was held up for so long that the
-		// task may be another's by now, or cancelled.
-		e.finish(t, outcome{kind: handBack})
+// run is one call of the handler, on a worker of the pool. Whatever the handler
+// does, each task comes to an outcome.
+func (e *Executor) run(c *call) {
+	outcomes := sameFor(c, outcome{kind: handBack})
+	defer func() { e.finish(c, outcomes) }()
+	ctx, end, ok := e.begin(c)
+	defer end()
+	if !ok {
 		return
 	}
-	deadline := t.lease
-	if d := time.Now().Add(e.cfg.HandlerTimeout); d.Before(deadline) {
-		deadline = d
-	}
-	ctx, cancel := context.WithDeadline(e.ctx, deadline)
-	defer cancel()
-	if t.attempt == 1 {
-		e.stats.late.add(e.cfg.NowMS() - t.firstMS)
-	}
-	var err error
-	returned := false
+	e.countLateness(c)
+	errs, returned := []error(nil), false
 	defer func() {
 		if !returned {
-			err = &PanicError{Value: recover(), Stack: debug.Stack()}
+			errs = sameFor[error](c, &PanicError{Value: recover(), Stack: debug.Stack()})
 		}
-		e.finish(t, e.judge(t, err))
+		for i, t := range c.tasks { // should an error's own code end the goroutine
+			outcomes[i] = e.again(t)
+		}
+		for i, t := range c.tasks {
+			outcomes[i] = e.judge(ctx, t, errs[i])
+		}
 	}()
-	err = e.cfg.Handler(ctx, Task{
-		ID:      t.id,
-		Due:     time.UnixMilli(t.firstMS),
-		Attempt: t.attempt,
-		Now:     time.UnixMilli(t.nowMS),
-		Source:  t.source,
-	})
+	errs = e.handle(ctx, c)
 	returned = true
 }
 
+func (e *Executor) countLateness(c *call) {
+	nowMS := e.cfg.NowMS()
+	for _, t := range c.tasks {
+		if t.attempt == 1 {
+			e.stats.late.add(nowMS - t.firstMS)
+		}
+	}
+}
+
 // judge turns a handler's answer into what the store is told.
-func (e *Executor) judge(t *task, err error) outcome {
+func (e *Executor) judge(ctx context.Context, t *task, err error) outcome {
 	if err == nil {
 		return outcome{kind: done}
 	}
-	at, notYet, err := readRetryAt(err)
-	if notYet {
-		atMS := ceilMS(at)
+	v := readError(err)
+	if v.notYet {
+		atMS := ceilMS(v.at)
 		if atMS <= t.nowMS { // "not yet" at a time that had passed when it was claimed
 			atMS = e.cfg.NowMS() + e.cfg.Backoff.Base.Milliseconds()
 		}
 		return outcome{kind: postpone, atMS: atMS}
 	}
-	e.stats.failed.Add(1)
-	wait := e.cfg.Backoff.After(t.attempt)
-	attrs := []slog.Attr{slog.String("id", t.id), slog.Int("attempt", t.attempt), slog.Duration("wait", wait), slog.Any("error", err)}
-	if p, ok := err.(*PanicError); ok {
-		e.stats.panicked.Add(1)
-		attrs = append(attrs, slog.String("stack", string(p.Stack)))
+	e.countFailure(ctx, v.err)
+	if v.permanent || e.cfg.Backoff.isLast(t.attempt) {
+		return outcome{kind: bury, err: v.err, reason: reasonOf(v.err)}
 	}
-	e.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, "failed", attrs...)
-	return outcome{kind: retryLater, atMS: e.cfg.NowMS() + wait.Milliseconds()}
+	o := e.again(t)
+	attrs := []slog.Attr{slog.String("id", t.id), slog.Int("attempt", t.attempt), slog.Duration("wait", o.wait), slog.Any("error", v.err)}
+	e.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, "retried", append(attrs, stackOf(v.err)...)...)
+	return o
 }
 
-// finish passes a task from its worker to the settler.
-func (e *Executor) finish(t *task, o outcome) {
-	e.mu.Lock()
-	e.mu.running--
-	if t.abandoned {
-		e.releaseLocked(t)
-		e.idleLocked()
-	} else {
-		t.stage, t.outcome = finished, o
-		e.mu.finished = append(e.mu.finished, t)
-		e.mu.unsettled++
+// again is the outcome of an attempt that failed and was not the last.
+func (e *Executor) again(t *task) outcome {
+	wait := e.cfg.Backoff.After(t.attempt)
+	return outcome{kind: retryLater, wait: wait, atMS: e.cfg.NowMS() + wait.Milliseconds()}
+}
+
+// countFailure counts a failed attempt by its reason. An error after the end of the
+// handler's ctx is a timeout, unless it was Stop that ended it.
+func (e *Executor) countFailure(ctx context.Context, err error) {
+	e.stats.failed.Add(1)
+	if _, ok := err.(*PanicError); ok {
+		e.stats.panicked.Add(1)
+	} else if ctx.Err() != nil && e.ctx.Err() == nil {
+		e.stats.timedOut.Add(1)
 	}
-	e.mu.Unlock()
-	wake(e.settleWake)
-	wake(e.claimWake)
+}
+
+// stackOf is the stack of a panic, for the log.
+func stackOf(err error) []slog.Attr {
+	if p, ok := err.(*PanicError); ok {
+		return []slog.Attr{slog.String("stack", string(p.Stack))}
+	}
+	return nil
 }
 
 // ceilMS rounds up, so that nothing is early. A time that the store cannot hold

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/orderwheel/orderwheel/internal/arming"
 	"github.com/orderwheel/orderwheel/persist"
@@ -41,21 +44,43 @@ func (e *Executor) takeFinished() (batch []*task, over bool) {
 	return batch, len(batch) == 0 && e.idleLocked()
 }
 
-// settle acks and retries a batch, and acts on the answers; false when ctx
-// ended first.
+// settle tells the store of a batch, and acts on the answers. What the kinds of
+// ends need is asked at once: a call that has to wait for a shard holds up no other.
+// When ctx ends first it answers false, and what has no answer is in finished again.
 func (e *Executor) settle(ctx context.Context, batch []*task) bool {
 	ticket := e.cfg.Board.Ask()
 	defer e.cfg.Board.End(ticket)
-	var acked, retried []*task
+	var acked, buried, retried []*task
 	for _, t := range batch {
-		if t.outcome.kind == done {
+		switch t.outcome.kind {
+		case done:
 			acked = append(acked, t)
-		} else {
+		case bury:
+			buried = append(buried, t)
+		default:
 			retried = append(retried, t)
 		}
 	}
-	return e.settleAll(ctx, ticket, acked, e.ack) && e.settleAll(ctx, ticket, retried, e.retry)
+	var asked sync.WaitGroup
+	var cut atomic.Bool
+	for _, one := range []struct {
+		tasks []*task
+		ask   settleCall
+	}{{acked, e.ack}, {buried, e.bury}, {retried, e.retry}} {
+		if len(one.tasks) > 0 {
+			asked.Go(func() {
+				if !e.settleAll(ctx, ticket, one.tasks, one.ask) {
+					cut.Store(true)
+				}
+			})
+		}
+	}
+	asked.Wait()
+	return !cut.Load()
 }
+
+// settleCall asks the store to end the runs of tasks.
+type settleCall func(ctx context.Context, tasks []*task) ([]persist.Settlement, error)
 
 func (e *Executor) ack(ctx context.Context, tasks []*task) ([]persist.Settlement, error) {
 	leases := make([]persist.Lease, len(tasks))
@@ -63,6 +88,14 @@ func (e *Executor) ack(ctx context.Context, tasks []*task) ([]persist.Settlement
 		leases[i] = persist.Lease{ID: t.id, Token: t.token}
 	}
 	return e.cfg.Store.Ack(ctx, leases)
+}
+
+func (e *Executor) bury(ctx context.Context, tasks []*task) ([]persist.Settlement, error) {
+	burials := make([]persist.Burial, len(tasks))
+	for i, t := range tasks {
+		burials[i] = persist.Burial{Lease: persist.Lease{ID: t.id, Token: t.token}, Reason: t.outcome.reason}
+	}
+	return e.cfg.Store.Bury(ctx, burials)
 }
 
 func (e *Executor) retry(ctx context.Context, tasks []*task) ([]persist.Settlement, error) {
@@ -80,6 +113,9 @@ func (e *Executor) retryOf(t *task) persist.Retry {
 		r.Uncounted = true
 	case handBack:
 		r.DueMS, r.Uncounted = t.firstMS, true
+		if t.attempt == 0 { // its claim has no answer
+			r.DueMS = t.dueMS
+		}
 	case cutOff:
 		r.DueMS, r.Abandoned = e.cfg.NowMS(), true
 	}
@@ -91,13 +127,14 @@ func (e *Executor) retryOf(t *task) persist.Retry {
 // settleAll asks until tasks are answered; false when ctx ended first. Where a part of
 // them is, the others join those that finished meanwhile: a shard of the store that is
 // away must not hold up the rest.
-func (e *Executor) settleAll(ctx context.Context, ticket arming.Ticket, tasks []*task, ask func(context.Context, []*task) ([]persist.Settlement, error)) bool {
-	for len(tasks) > 0 {
+func (e *Executor) settleAll(ctx context.Context, ticket arming.Ticket, tasks []*task, ask settleCall) bool {
+	for {
 		askCtx, cancel := e.patient(ctx)
 		answers, err := ask(askCtx, tasks)
 		cancel()
 		missing := persist.Missing(err, len(tasks))
 		if ctx.Err() != nil && len(missing) == len(tasks) {
+			e.unfinished(tasks)
 			return false
 		}
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) { // of that the store has told
@@ -109,7 +146,6 @@ func (e *Executor) settleAll(ctx context.Context, ticket arming.Ticket, tasks []
 		}
 		rest(ctx)
 	}
-	return true
 }
 
 // answered acts on the answers for tasks, and keeps those that have none for later.
@@ -126,11 +162,16 @@ func (e *Executor) answered(ticket arming.Ticket, tasks []*task, answers []persi
 	e.release(settled)
 	if len(later) > 0 {
 		rest(e.ctx) // a shard that answers with an error does so at once
-		e.mu.Lock()
-		e.mu.finished = append(later, e.mu.finished...)
-		e.mu.Unlock()
-		wake(e.settleWake)
+		e.unfinished(later)
 	}
+}
+
+// unfinished puts tasks back among those that the store does not know of.
+func (e *Executor) unfinished(tasks []*task) {
+	e.mu.Lock()
+	e.mu.finished = append(tasks, e.mu.finished...)
+	e.mu.Unlock()
+	wake(e.settleWake)
 }
 
 // release lets go of tasks that are settled.
@@ -150,12 +191,18 @@ func (e *Executor) release(tasks []*task) {
 // settled acts on the store's answer for one task.
 func (e *Executor) settled(ticket arming.Ticket, t *task, a persist.Settlement) {
 	switch {
+	case a.State == persist.Refused && t.attempt == 0: // its claim has no answer, and was not made
+		return
 	case a.State == persist.Refused:
-		e.stats.leaseLost.Add(1)
-		e.cfg.Logger.Warn("lease_lost", slog.String("id", t.id), slog.Int("attempt", t.attempt))
+		e.loseLease(t)
 		return
 	case t.outcome.kind == done:
 		e.stats.done.Add(1)
+	case t.outcome.kind == bury && a.State == persist.Settled:
+		e.buried(Dead{
+			ID: t.id, Due: time.UnixMilli(t.firstMS), Attempt: t.attempt,
+			Reason: t.outcome.reason, Err: t.outcome.err,
+		})
 	case a.State == persist.Settled: // a cancel had the last word
 		e.stats.cancelled.Add(1)
 	case t.outcome.kind == retryLater:
@@ -166,4 +213,17 @@ func (e *Executor) settled(ticket arming.Ticket, t *task, a persist.Settlement) 
 	if a.State == persist.Scheduled {
 		e.cfg.Board.Arm(ticket, t.id, a.DueMS)
 	}
+}
+
+func (e *Executor) loseLease(t *task) {
+	e.stats.leaseLost.Add(1)
+	e.cfg.Logger.Warn("lease_lost", slog.String("id", t.id), slog.Int("attempt", t.attempt))
+}
+
+// buried counts and tells that the store has buried a task.
+func (e *Executor) buried(d Dead) {
+	e.stats.dead.Add(1)
+	attrs := []slog.Attr{slog.String("id", d.ID), slog.Int("attempt", d.Attempt), slog.String("reason", d.Reason)}
+	e.cfg.Logger.LogAttrs(context.Background(), slog.LevelError, "dead", append(attrs, stackOf(d.Err)...)...)
+	e.alarms.tell(d)
 }

@@ -52,17 +52,22 @@ func pick[T any](list []T, places []int) (picked []T) {
 	return picked
 }
 
+// spread puts answers back at their places in a batch of n.
+func spread[T any](answers []T, places []int, n int) []T {
+	all := make([]T, n)
+	for k, i := range places {
+		all[i] = answers[k]
+	}
+	return all
+}
+
 func (s *halfStore) Claim(ctx context.Context, token string, ids []string, lease time.Duration, most int) (persist.Claims, error) {
 	near, missing := s.split(ids)
 	got, err := s.fakeStore.Claim(ctx, token, pick(ids, near), lease, most)
 	if err != nil {
 		return got, err
 	}
-	all := make([]persist.Claim, len(ids))
-	for k, i := range near {
-		all[i] = got.Claims[k]
-	}
-	got.Claims = all
+	got.Claims = spread(got.Claims, near, len(ids))
 	return got, partly(ctx, len(ids), missing)
 }
 
@@ -76,20 +81,42 @@ func (s *halfStore) Ack(ctx context.Context, leases []persist.Lease) ([]persist.
 	if err != nil {
 		return got, err
 	}
-	all := make([]persist.Settlement, len(leases))
-	for k, i := range near {
-		all[i] = got[k]
+	return spread(got, near, len(ids)), partly(ctx, len(leases), missing)
+}
+
+func (s *halfStore) Renew(ctx context.Context, leases []persist.Lease, lease time.Duration) ([]bool, error) {
+	ids := make([]string, len(leases))
+	for i, l := range leases {
+		ids[i] = l.ID
 	}
-	return all, partly(ctx, len(leases), missing)
+	near, missing := s.split(ids)
+	got, err := s.fakeStore.Renew(ctx, pick(leases, near), lease)
+	if err != nil {
+		return got, err
+	}
+	return spread(got, near, len(ids)), partly(ctx, len(leases), missing)
+}
+
+func (s *halfStore) Retry(ctx context.Context, retries []persist.Retry) ([]persist.Settlement, error) {
+	ids := make([]string, len(retries))
+	for i, r := range retries {
+		ids[i] = r.ID
+	}
+	near, missing := s.split(ids)
+	got, err := s.fakeStore.Retry(ctx, pick(retries, near))
+	if err != nil {
+		return got, err
+	}
+	return spread(got, near, len(ids)), partly(ctx, len(ids), missing)
 }
 
 // onHalf is a rig whose store can be half away.
-func onHalf(t *testing.T, handler Handler) (*rig, *halfStore) {
+func onHalf(t *testing.T, handler Handler, change ...func(*Config)) (*rig, *halfStore) {
 	half := &halfStore{}
-	r := setup(t, handler, func(c *Config) {
+	r := setup(t, handler, append(change, func(c *Config) {
 		half.fakeStore = c.Store.(*fakeStore)
 		c.Store, c.Patience = half, 2*time.Second
-	})
+	})...)
 	return r, half
 }
 

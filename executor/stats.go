@@ -2,13 +2,16 @@ package executor
 
 // Stats counts since Start. It is local and costs the same however much is pending.
 type Stats struct {
-	Ready   int // due, waiting for a worker
-	Running int // being claimed, or with the handler
+	Ready   int // tasks that are due and wait for a worker
+	Running int // tasks that are being claimed, or with the handler
+	Stuck   int // calls of the handler that have not returned though their lease is over
 
 	Done      uint64 // acknowledged
-	Failed    uint64 // attempts that ended in an error or a panic
-	Panicked  uint64 // of these, panics
+	Failed    uint64 // attempts that ended in an error, a panic or a timeout
+	Panicked  uint64 // of these, panics and runtime.Goexit
+	TimedOut  uint64 // of these, errors after HandlerTimeout, or when the lease was lost
 	Retried   uint64 // put back after a failed attempt
+	Dead      uint64 // buried: the last attempt failed, or an error was permanent
 	Postponed uint64 // put back by RetryAt
 	Cancelled uint64 // failed or postponed, and cancelled meanwhile: not put back
 	LeaseLost uint64 // answers refused: the lease was over, or the task was handed to another
@@ -23,15 +26,18 @@ type Stats struct {
 // Stats reads the counters.
 func (e *Executor) Stats() Stats {
 	e.mu.Lock()
-	ready, running := e.mu.fresh.len()+e.mu.backlog.len(), e.mu.running
+	ready, running, stuck := e.mu.fresh.len()+e.mu.backlog.len(), e.mu.running, e.mu.stuck
 	e.mu.Unlock()
 	return Stats{
 		Ready:     ready,
 		Running:   running,
+		Stuck:     stuck,
 		Done:      e.stats.done.Load(),
 		Failed:    e.stats.failed.Load(),
 		Panicked:  e.stats.panicked.Load(),
+		TimedOut:  e.stats.timedOut.Load(),
 		Retried:   e.stats.retried.Load(),
+		Dead:      e.stats.dead.Load(),
 		Postponed: e.stats.postponed.Load(),
 		Cancelled: e.stats.cancelled.Load(),
 		LeaseLost: e.stats.leaseLost.Load(),

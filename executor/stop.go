@@ -18,7 +18,8 @@ const lastWord = time.Second
 //
 // When ctx ends first, the ctx of every running handler is cancelled, their
 // leases are handed back so that another instance can run them at once, and
-// Stop returns an error that wraps ctx's. A later Stop waits for the handlers
+// Stop returns an error that wraps ctx's. A claim that has no answer by then is handed
+// back, too, by its token: at once and uncounted, as if it had not been made. A later Stop waits for the handlers
 // that are still at work. Stop is not for concurrent use with itself. Within a
 // handler it would wait for that very handler, until ctx ends.
 func (e *Executor) Stop(ctx context.Context) error {
@@ -43,6 +44,9 @@ func (e *Executor) Stop(ctx context.Context) error {
 	}
 	e.giveUp()
 	e.loops.Wait()
+	if !e.alarms.stop(ctx) {
+		err = errors.Join(err, fmt.Errorf("executor: OnDead has not returned: %w", ctx.Err()))
+	}
 	return errors.Join(err, e.releasePool(ctx, err == nil))
 }
 
@@ -51,26 +55,7 @@ func (e *Executor) Stop(ctx context.Context) error {
 func (e *Executor) abandon(ctx context.Context) error {
 	e.giveUp()
 	e.loops.Wait() // the loops' tasks are ours now
-
-	e.mu.Lock()
-	var last []*task
-	stuck := 0
-	for _, t := range e.mu.held {
-		switch {
-		case t.abandoned:
-			stuck++
-		case t.stage == running:
-			stuck++
-			t.abandoned, t.outcome = true, outcome{kind: cutOff}
-			e.mu.unsettled++
-			last = append(last, t)
-		case t.stage == finished:
-			last = append(last, t)
-		}
-	}
-	e.mu.finished = nil
-	e.mu.Unlock()
-
+	last := e.takeAll()
 	lastCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWord)
 	defer cancel()
 	settled := e.settle(lastCtx, last)
@@ -78,14 +63,57 @@ func (e *Executor) abandon(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	settled = settled && len(e.mu.finished) == 0 // else a part has no answer
-	e.mu.unsettled = 0
+	for _, t := range e.mu.finished {
+		if t.outcome.kind != cutOff {
+			e.releaseLocked(t)
+		}
+	}
+	e.mu.unsettled, e.mu.finished = 0, nil
 	if e.idleLocked() && settled {
 		return nil // the last handler returned meanwhile
 	}
 	if !settled {
 		return fmt.Errorf("executor: the store did not take the last %d answers; their leases will run out: %w", len(last), ctx.Err())
 	}
-	return fmt.Errorf("executor: %d handlers are still running: %w", stuck, ctx.Err())
+	return fmt.Errorf("executor: %d handlers are still running: %w", len(e.mu.calls), ctx.Err())
+}
+
+// takeAll takes everything that the store may count as ours: what has finished; what is
+// with a handler, or would be in a moment; and what was asked for in a claim that has
+// no answer, which the store may have made all the same.
+func (e *Executor) takeAll() []*task {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all := e.mu.finished
+	e.mu.finished = nil
+	take := func(t *task, kind outcomeKind) {
+		t.outcome = outcome{kind: kind}
+		e.mu.unsettled++
+		all = append(all, t)
+	}
+	for c := range e.mu.calls {
+		if c.abandoned {
+			continue
+		}
+		c.abandoned = true
+		for _, t := range c.tasks {
+			switch {
+			case t.lost: // nothing of it is ours
+			case c.ctx == nil:
+				take(t, handBack)
+			default:
+				take(t, cutOff)
+			}
+		}
+	}
+	for _, t := range e.mu.held {
+		if t.stage == claiming {
+			e.mu.running--
+			t.stage = finished
+			take(t, handBack)
+		}
+	}
+	return all
 }
 
 // releasePool ends the pool's goroutines; it waits for them only where no

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -63,6 +65,145 @@ func TestStopHandsBackTheLeasesOfHandlersItDoesNotWaitFor(t *testing.T) {
 		due, running = r.store.left()
 		require.Equal(t, 1, due, "its late end changed nothing")
 		require.Zero(t, running)
+	})
+}
+
+func TestAHandlerThatStopCutsOffIsNoTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, func(ctx context.Context, _ Task) error { <-ctx.Done(); return ctx.Err() })
+		r.schedule("A", time.Now())
+		later(time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_ = r.Stop(ctx)
+		later(time.Second)
+		require.Zero(t, r.Stats().TimedOut)
+	})
+}
+
+// What a claim without an answer may have taken does not wait for the end of its lease.
+func TestStopHandsBackAClaimThatHasNoAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, func(context.Context, Task) error { t.Error("ran"); return nil })
+		r.store.claimLost = true
+		now := time.Now()
+		first := now.UnixMilli()
+		r.store.schedule("A", first)
+		r.store.schedule("tried before", first)
+		r.store.attempt["tried before"] = 3
+		r.Offer(due(now, "A", "tried before"), FromWheel)
+		later(time.Second)
+		_, running := r.store.left()
+		require.Equal(t, 2, running)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.NoError(t, r.Stop(ctx), "all is accounted for")
+		_, running = r.store.left()
+		require.Zero(t, running)
+		require.Equal(t, map[string]int64{"A": first, "tried before": first}, r.store.due)
+		require.Equal(t, map[string]int{"A": 0, "tried before": 3}, r.store.attempt, "uncounted")
+		require.NotContains(t, slices.Collect(maps.Values(r.store.lost)), true, "no handler has seen them")
+		require.Zero(t, r.Stats().LeaseLost)
+	})
+}
+
+// The claim never arrived: there is nothing to hand back, and nothing to complain of.
+func TestStopHandsNothingBackOfAClaimThatWasNotMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, func(context.Context, Task) error { t.Error("ran"); return nil })
+		r.store.claimErr = func() error { return errors.New("down") }
+		r.schedule("A", time.Now())
+		later(time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.NoError(t, r.Stop(ctx))
+		due, running := r.store.left()
+		require.Equal(t, 1, due)
+		require.Zero(t, running)
+		require.Zero(t, r.Stats().LeaseLost)
+	})
+}
+
+// The answer comes after Stop has begun: its tasks have not.
+func TestStopHandsBackWhatIsClaimedAfterItBegan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, func(context.Context, Task) error { t.Error("ran"); return nil })
+		r.store.answerIn = []time.Duration{5 * time.Second}
+		first := time.Now().UnixMilli()
+		r.schedule("A", time.Now())
+		later(time.Second)
+		require.NoError(t, r.Stop(t.Context()))
+		require.Equal(t, map[string]int64{"A": first}, r.store.due)
+		require.Zero(t, r.store.attempt["A"])
+		require.False(t, r.store.lost["A"])
+	})
+}
+
+// A shard that answers nothing keeps nothing of another from being handed back: all is
+// asked at once, within the last second.
+func TestStopHandsBackWhatItCanWhileAShardIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		r, half := onHalf(t, func(_ context.Context, task Task) error {
+			if task.ID == "far, done" {
+				time.Sleep(time.Second)
+			} else {
+				<-release
+			}
+			return nil
+		})
+		for _, id := range []string{"far, done", "far", "near"} {
+			r.schedule(id, time.Now())
+		}
+		later(time.Millisecond)
+		half.away.Store(true)
+		later(time.Second)
+		r.store.schedule("far, asked", time.Now().UnixMilli())
+		r.store.schedule("near, asked", time.Now().UnixMilli())
+		r.Offer(due(time.Now(), "far, asked", "near, asked"), FromWheel) // one claim, answered in part
+		later(time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		err := r.Stop(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "the last 5 answers", "of all that was claimed, or asked for")
+		require.LessOrEqual(t, time.Since(start), 2*time.Second)
+		r.store.mu.Lock()
+		require.Contains(t, r.store.due, "near")
+		require.Contains(t, r.store.due, "near, asked")
+		require.NotContains(t, r.store.running, "near")
+		require.Contains(t, r.store.running, "far", "its lease will run out")
+		r.store.mu.Unlock()
+		close(release)
+		half.away.Store(false)
+	})
+}
+
+// Stop gives up when a task is claimed and on its way to its worker.
+func TestACallThatStopHandsBackBeforeItBeganNeverBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, func(context.Context, Task) error { t.Error("ran"); return nil })
+		c := &call{tasks: []*task{{id: "A", attempt: 1, stage: running}}, lease: time.Now().Add(time.Hour)}
+		r.mu.Lock()
+		r.mu.held["A"], r.mu.calls[c], r.mu.running = c.tasks[0], struct{}{}, 1
+		r.mu.Unlock()
+		taken := r.takeAll()
+		require.Equal(t, handBack, taken[0].outcome.kind)
+		r.release(taken)
+		r.run(c)
+		require.Empty(t, r.mu.held)
+		require.Zero(t, r.mu.running)
+		require.Empty(t, r.mu.finished, "its end changes nothing")
+
+		c = &call{tasks: []*task{{id: "B", attempt: 1, stage: running}}, lease: time.Now().Add(time.Hour)}
+		r.mu.calls[c], r.mu.running = struct{}{}, 1
+		r.giveUp()
+		_, end, ok := r.begin(c)
+		end()
+		require.False(t, ok, "Stop has given up, and takes it in a moment")
+		delete(r.mu.calls, c)
+		r.mu.running = 0
 	})
 }
 

@@ -41,11 +41,22 @@ type Task struct {
 }
 
 // Handler does the work of one task. It may be called more than once for one
-// task, and by two goroutines at once when a lease runs out, so its effects
-// must be idempotent. ctx ends with the lease, after HandlerTimeout, or when
-// Stop gives up waiting.
+// task, and by two goroutines at once when a lease is lost, so its effects
+// must be idempotent. ctx ends after HandlerTimeout, when the lease is lost (then
+// context.Cause is ErrLeaseLost), or when Stop gives up waiting. Until then the
+// lease is renewed.
 //
 // nil: done, the task is removed. An error made by RetryAt: not yet, the task
-// comes back then and the attempt does not count. Any other error, or a panic:
-// it is retried with backoff.
+// comes back then and the attempt does not count. One made by Permanent: the task is
+// buried. Any other error, or a panic: it is retried with backoff, and buried when
+// that was its last attempt.
 type Handler func(ctx context.Context, t Task) error
+
+// BatchHandler does the work of many tasks at once, in one transaction for example.
+// What is said of Handler holds for it, and for each task by itself: it returns an
+// error for each, in the order of tasks. Other than len(tasks) of them, or a panic, are
+// a failed attempt of all. ctx ends when the lease of any of them is lost.
+//
+// It gets what was due when a worker was free, 1 to BatchSize tasks: a batch is
+// never waited for, and its tasks are settled together when it returns.
+type BatchHandler func(ctx context.Context, tasks []Task) []error

@@ -1,0 +1,147 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// call is one call of a handler, and what occupies one worker: one task, or with a
+// BatchHandler up to BatchSize of them, all of one claim.
+//
+//	submitted -> at work -> over
+//	    |           |  ctx has ended, and the lease: stuck, its worker replaced or not
+//	    +-----------+--> abandoned: Stop gave up
+//
+// All but tasks is guarded by Executor.mu.
+type call struct {
+	tasks []*task
+
+	ctx      context.Context // the handler's; nil before it is at work
+	cancel   context.CancelCauseFunc
+	deadline time.Time // when HandlerTimeout ends ctx
+	lease    time.Time // when the first of its leases ends, as far as is known here
+	renewAt  time.Time // when to ask for a longer one
+
+	stuck     bool // its leases are over and its handler has not returned
+	replaced  bool // stuck, and another may work in its stead
+	abandoned bool // Stop has handed its leases back: its end changes nothing
+}
+
+// submit hands the claimed tasks of one claim to the pool, as many in a call as
+// it takes. What the pool refuses, or came after Stop, goes back to the store.
+func (e *Executor) submit(tasks []*task) {
+	for part := range slices.Chunk(tasks, e.size) {
+		c := &call{tasks: part, lease: part[0].lease}
+		e.mu.Lock()
+		for _, t := range part {
+			t.stage = running
+			if t.lease.Before(c.lease) {
+				c.lease = t.lease
+			}
+		}
+		e.mu.spare += e.size - len(part)
+		e.mu.calls[c] = struct{}{}
+		stopping := e.mu.stopping
+		e.mu.Unlock()
+		if stopping || e.pool.Submit(func() { e.run(c) }) != nil {
+			e.finish(c, sameFor(c, outcome{kind: handBack}))
+		}
+	}
+}
+
+// freeLocked is how many tasks the free workers could take.
+func (e *Executor) freeLocked() int { return e.cfg.Workers*e.size - e.mu.running - e.mu.spare }
+
+// begin gives the handler's ctx, and what frees it. It answers false when the handler
+// must not be called any more: the claim's answer, or this process, was held up for so
+// long that a task may be another's by now, or cancelled; or Stop has given up.
+func (e *Executor) begin(c *call) (ctx context.Context, end func(), ok bool) {
+	now := time.Now()
+	deadline := now.Add(e.cfg.HandlerTimeout)
+	timed, stop := context.WithDeadline(e.ctx, deadline)
+	ctx, cancel := context.WithCancelCause(timed)
+	end = func() { cancel(nil); stop() }
+
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if c.abandoned || e.ctx.Err() != nil || !now.Before(c.lease) {
+		return ctx, end, false
+	}
+	c.ctx, c.cancel, c.deadline = ctx, cancel, deadline
+	c.renewAt = c.lease.Add(-2 * e.cfg.Lease / 3)
+	if c.lease.Sub(now) < e.cfg.Lease/2 {
+		wake(e.leaseWake) // sooner than the keeper looks by itself
+	}
+	return ctx, end, true
+}
+
+// handle calls the handler: an error for each task of c.
+func (e *Executor) handle(ctx context.Context, c *call) []error {
+	if e.cfg.Handler != nil {
+		return []error{e.cfg.Handler(ctx, c.tasks[0].public())}
+	}
+	list := make([]Task, len(c.tasks))
+	for i, t := range c.tasks {
+		list[i] = t.public()
+	}
+	errs := e.cfg.BatchHandler(ctx, list)
+	if len(errs) != len(c.tasks) {
+		return sameFor(c, fmt.Errorf("executor: BatchHandler returned %d errors for %d tasks", len(errs), len(c.tasks)))
+	}
+	return errs
+}
+
+// public is t as its handler sees it.
+func (t *task) public() Task {
+	return Task{
+		ID:      t.id,
+		Due:     time.UnixMilli(t.firstMS),
+		Attempt: t.attempt,
+		Now:     time.UnixMilli(t.nowMS),
+		Source:  t.source,
+	}
+}
+
+// finish passes the tasks of a call from its worker to the settler.
+func (e *Executor) finish(c *call, outcomes []outcome) {
+	e.mu.Lock()
+	delete(e.mu.calls, c)
+	if c.replaced {
+		e.mu.extra--
+	} else {
+		e.vacateLocked(c)
+	}
+	if c.stuck {
+		e.mu.stuck--
+	}
+	for i, t := range c.tasks {
+		if c.abandoned || t.lost {
+			e.releaseLocked(t)
+			continue
+		}
+		t.stage, t.outcome = finished, outcomes[i]
+		e.mu.finished = append(e.mu.finished, t)
+		e.mu.unsettled++
+	}
+	e.idleLocked()
+	held := e.mu.stuck > e.mu.extra // by the handlers that are stuck, and may be replaced now
+	e.mu.Unlock()
+	if held {
+		wake(e.leaseWake)
+	}
+	wake(e.settleWake)
+	wake(e.claimWake)
+}
+
+// vacateLocked makes c's worker free.
+func (e *Executor) vacateLocked(c *call) {
+	e.mu.running -= len(c.tasks)
+	e.mu.spare -= e.size - len(c.tasks)
+}
+
+// sameFor is v for each task of c.
+func sameFor[T any](c *call, v T) []T {
+	return slices.Repeat([]T{v}, len(c.tasks))
+}
