@@ -39,6 +39,15 @@ type Config struct {
 	// HandlerTimeout is how long a handler's ctx lasts (default 30s).
 	HandlerTimeout time.Duration
 
+	// RequireClaim keeps a task from running without a claim (default false). While
+	// Redis gives no answer, what comes due runs anyway: its handler's conditional
+	// update makes it safe, not the claim. When Redis is back it is claimed, and runs
+	// again in the ordinary way. So during an outage an instance may call the handler
+	// for a task that another instance has cancelled, moved, or run; of its own
+	// Schedule and Cancel it knows. Set RequireClaim for a handler that must not be
+	// called then: nothing runs until Redis is back.
+	RequireClaim bool
+
 	// Retry says when a failed task comes back: defaults Base 1s, Cap 5m, Jitter
 	// 0.2; a negative Jitter means none. A task that fails is retried until it
 	// succeeds or is cancelled.
@@ -63,7 +72,7 @@ type Config struct {
 	Wheel wheel.Factory
 
 	// Logger is told the events started, recovered, redis_away, redis_back,
-	// failed, lease_lost and sweep_found; at Start redis_setup, what may be
+	// claims_unanswered, claims_answered, failed, lease_lost and sweep_found; at Start redis_setup, what may be
 	// wrong with Redis; and claim_failed, settle_failed, sweep_failed and
 	// clock_failed, which mean that Redis gives an answer that waiting does not
 	// mend (default: discards).

@@ -207,6 +207,8 @@ func setup(t *testing.T, handler Handler, change ...func(*Config)) *rig {
 		Lease: 30 * time.Second, HandlerTimeout: 30 * time.Second,
 		Backoff: Backoff{Base: time.Second, Cap: time.Minute},
 		NowMS:   func() int64 { return time.Now().UnixMilli() },
+		LowerMS: func() int64 { return time.Now().UnixMilli() },
+		Calls:   new(arming.Calls),
 		Observe: func(persist.Sample) {},
 		Logger:  slog.New(slog.DiscardHandler),
 	}
@@ -225,6 +227,9 @@ func setup(t *testing.T, handler Handler, change ...func(*Config)) *rig {
 	})
 	return r
 }
+
+// requireClaim is for tests of what happens under claims alone.
+func requireClaim(c *Config) { c.RequireClaim = true }
 
 // schedule makes id due in the store and arms it.
 func (r *rig) schedule(id string, at time.Time) {

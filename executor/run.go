@@ -41,7 +41,11 @@ func (e *Executor) run(t *task) {
 	ctx, cancel := context.WithDeadline(e.ctx, deadline)
 	defer cancel()
 	if t.attempt == 1 {
-		e.stats.late.add(e.cfg.NowMS() - t.firstMS)
+		begun := t.begunMS // it ran without a claim then
+		if begun == 0 {
+			begun = e.cfg.NowMS()
+		}
+		e.stats.late.add(begun - t.firstMS)
 	}
 	var err error
 	returned := false

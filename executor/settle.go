@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/orderwheel/orderwheel/internal/arming"
 	"github.com/orderwheel/orderwheel/persist"
@@ -138,6 +139,9 @@ func (e *Executor) release(tasks []*task) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.mu.unsettled -= len(tasks)
+	if len(tasks) > 0 {
+		e.mu.settledAt = time.Now()
+	}
 	for _, t := range tasks {
 		if t.outcome.kind != cutOff {
 			e.releaseLocked(t)

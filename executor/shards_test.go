@@ -88,7 +88,13 @@ func onHalf(t *testing.T, handler Handler) (*rig, *halfStore) {
 	half := &halfStore{}
 	r := setup(t, handler, func(c *Config) {
 		half.fakeStore = c.Store.(*fakeStore)
-		c.Store, c.Patience = half, 2*time.Second
+		c.Store, c.Patience, c.RequireClaim = half, 2*time.Second, true
+		c.ShardOf = func(id string) int {
+			if strings.HasPrefix(id, "far") {
+				return 1
+			}
+			return 0
+		}
 	})
 	return r, half
 }

@@ -2,8 +2,11 @@ package executor
 
 // Stats counts since Start. It is local and costs the same however much is pending.
 type Stats struct {
-	Ready   int // due, waiting for a worker
-	Running int // being claimed, or with the handler
+	Ready    int // due, waiting for a worker
+	Running  int // being claimed, or with the handler
+	Awaiting int // due, and waiting for a claim from a shard of the store that is away
+
+	Unclaimed uint64 // runs without a claim, while the store was away; not in Lateness until claimed
 
 	Done      uint64 // acknowledged
 	Failed    uint64 // attempts that ended in an error or a panic
@@ -23,11 +26,13 @@ type Stats struct {
 // Stats reads the counters.
 func (e *Executor) Stats() Stats {
 	e.mu.Lock()
-	ready, running := e.mu.fresh.len()+e.mu.backlog.len(), e.mu.running
+	ready, running, awaiting := e.mu.fresh.len()+e.mu.backlog.len(), e.mu.running, e.awaitingLocked()
 	e.mu.Unlock()
 	return Stats{
 		Ready:     ready,
 		Running:   running,
+		Awaiting:  awaiting,
+		Unclaimed: e.stats.unclaimed.Load(),
 		Done:      e.stats.done.Load(),
 		Failed:    e.stats.failed.Load(),
 		Panicked:  e.stats.panicked.Load(),

@@ -25,9 +25,13 @@ func (e *Executor) Stop(ctx context.Context) error {
 	e.mu.Lock()
 	e.mu.stopping = true
 	e.mu.fresh, e.mu.backlog = queue{}, queue{}
-	for id, t := range e.mu.held {
-		if t.stage == ready {
-			delete(e.mu.held, id)
+	e.mu.waits, e.mu.claimed = queue{}, nil
+	for _, t := range e.mu.held {
+		switch t.stage {
+		case ready, aside:
+			e.releaseLocked(t)
+		case granted:
+			e.handBackLocked(t)
 		}
 	}
 	e.idleLocked()
@@ -56,6 +60,9 @@ func (e *Executor) abandon(ctx context.Context) error {
 	var last []*task
 	stuck := 0
 	for _, t := range e.mu.held {
+		if t.runsAlone() {
+			stuck++
+		}
 		switch {
 		case t.abandoned:
 			stuck++

@@ -28,13 +28,19 @@ func (s Source) String() string {
 	return fmt.Sprintf("Source(%d)", int(s))
 }
 
-// Task is one claimed task, as its handler sees it.
+// Task is one task, as its handler sees it.
 type Task struct {
 	ID      string
 	Due     time.Time // when it was due first; a retry does not change it
 	Attempt int       // 1 for the first run
 	Now     time.Time // the store's clock when it was claimed: never before Due
 	Source  Source
+
+	// Unclaimed: the store is away, and the task runs without a claim. It runs again
+	// under one when the store is back. Now is then a time which the store's clock has
+	// passed; Due the time at which it was due now, and Attempt 1 more than its runs
+	// without a claim in a row that failed, for only the store knows the others.
+	Unclaimed bool
 }
 
 // Handler does the work of one task. It may be called more than once for one

@@ -1,0 +1,123 @@
+package executor
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+)
+
+// awayAfter is how long a claim may be without an answer before its shard counts as
+// away.
+const awayAfter = 250 * time.Millisecond
+
+// outage is what happens while a shard of the store is away: from when a claim was
+// not answered in time until that claim is answered. Guarded by Executor.mu.
+type outage struct {
+	since   time.Time
+	part    *part   // the claim that has no answer
+	put     []*task // every task that was put aside in it, once
+	waiting int     // of these, how many are put aside now
+	ran     int     // runs without a claim that have begun
+}
+
+// away notes that the shards of those parts are away that are not answered. Their
+// workers are free for others.
+func (e *Executor) away(parts []*part) {
+	e.mu.Lock()
+	var gone []*part
+	for _, p := range parts {
+		if len(p.tasks) == 0 {
+			continue
+		}
+		gone = append(gone, p)
+		p.outage = &outage{since: time.Now().Add(-awayAfter), part: p}
+		e.mu.away[p.shard] = p.outage
+		for _, t := range p.tasks {
+			t.worker = false
+			e.mu.running--
+			e.considerLocked(t)
+		}
+	}
+	e.mu.Unlock()
+	for _, p := range gone {
+		e.cfg.Logger.Warn("claims_unanswered", slog.Int("shard", p.shard),
+			slog.Duration("for", awayAfter), slog.Bool("unclaimed_runs", !e.cfg.RequireClaim))
+	}
+}
+
+// backLocked notes that the shard of p is back: all that was put aside is claimed in
+// the ordinary way.
+func (e *Executor) backLocked(p *part) {
+	o := p.outage
+	delete(e.mu.away, p.shard)
+	nowMS := e.cfg.NowMS()
+	for _, t := range o.put {
+		t.lone.put = false
+		if t.stage == aside && !t.lone.running {
+			e.readyLocked(t, nowMS)
+		}
+	}
+	old := e.mu.waits
+	e.mu.waits = queue{}
+	for _, w := range old.items {
+		if l := w.t.lone; len(e.mu.away) > 0 && l.waits(w) && e.mu.away[e.cfg.shardOf(w.t.id)] != nil {
+			e.mu.waits.push(w)
+		} else if l.waits(w) {
+			l.waiting = false
+		}
+	}
+}
+
+// tellBack logs the end of an outage, if there was one.
+func (e *Executor) tellBack(shard int, o *outage) {
+	if o != nil {
+		e.cfg.Logger.Info("claims_answered", slog.Int("shard", shard),
+			slog.Duration("away", time.Since(o.since)), slog.Int("unclaimed_runs", o.ran))
+	}
+}
+
+// asideLocked puts t aside until o has ended, or until it may run without a claim.
+func (e *Executor) asideLocked(t *task, o *outage) {
+	t.stage = aside
+	o.waiting++
+	l := t.loneState()
+	if !l.put {
+		l.put = true
+		o.put = append(o.put, t)
+	}
+}
+
+// Problems says in words what is wrong now: which shards of the store are away, and
+// how much waits for them. It is empty when all is well.
+func (e *Executor) Problems() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var problems []string
+	for _, shard := range slices.Sorted(maps.Keys(e.mu.away)) {
+		o := e.mu.away[shard]
+		where := "the store"
+		if e.cfg.ShardOf != nil {
+			where = fmt.Sprintf("shard %d of the store", shard)
+		}
+		then := fmt.Sprintf("%d runs without a claim have begun", o.ran)
+		if e.cfg.RequireClaim {
+			then = "none of them runs without a claim"
+		}
+		problems = append(problems, fmt.Sprintf("%s has answered no claim since %s (%v): %d due ids wait for it; %s",
+			where, o.since.Format(time.RFC3339), time.Since(o.since).Round(100*time.Millisecond), o.waiting+len(o.part.tasks), then))
+	}
+	if e.cfg.Calls.Full() && !e.cfg.RequireClaim {
+		problems = append(problems, "too many calls had an unknown outcome: nothing runs without a claim")
+	}
+	return problems
+}
+
+// awaitingLocked is how many ids wait for a claim from a shard that is away.
+func (e *Executor) awaitingLocked() (n int) {
+	for _, o := range e.mu.away {
+		n += o.waiting + len(o.part.tasks)
+	}
+	return n
+}

@@ -1,0 +1,145 @@
+package executor
+
+import (
+	"crypto/rand"
+	"time"
+
+	"github.com/orderwheel/orderwheel/persist"
+)
+
+const (
+	// takeMost bounds the ready ids looked at in one go, while the mutex is held.
+	takeMost = 4096
+	// probesPerWorker is how many finished tasks more than unsettledPerWorker allows
+	// may wait for an answer: see take.roomLocked.
+	probesPerWorker = 1
+)
+
+// work is what the claim loop has to do.
+type work struct {
+	claimed   []*task // claimed already, and there is a worker for it now
+	unclaimed []lone  // to run without a claim
+	parts     []*part // to claim
+	stopping  bool
+	more      bool          // there is more to look at, at once
+	again     time.Duration // when to look again, if nothing happens; 0: then
+}
+
+// take gives work to the workers that are free: first what is claimed already, then
+// the oldest of the ready lists. Ids whose shard is away run without a claim, if they
+// may, or are put aside until it is back.
+func (e *Executor) take() (w work) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.mu.stopping {
+		return work{stopping: true}
+	}
+	taking := taking{e: e, w: &w, free: e.cfg.Workers - e.mu.running}
+	before := taking.free
+	taking.claimedLocked()
+	if len(e.mu.away) > 0 {
+		taking.lowMS = e.cfg.LowerMS()
+		taking.wakenLocked()
+	}
+	taking.readyLocked()
+	e.mu.running += before - taking.free
+	w.more = w.more || before > taking.free
+	return w
+}
+
+// taking is one take. Its methods need Executor.mu.
+type taking struct {
+	e     *Executor
+	w     *work
+	free  int   // workers
+	lowMS int64 // the store's clock, at least; only where a shard is away
+}
+
+func (k *taking) claimedLocked() {
+	mu := &k.e.mu
+	for k.free > 0 && len(mu.claimed) > 0 {
+		t := mu.claimed[0]
+		mu.claimed[0] = nil
+		mu.claimed = mu.claimed[1:]
+		t.stage, t.worker = running, true
+		k.free--
+		k.w.claimed = append(k.w.claimed, t)
+	}
+}
+
+// readyLocked takes from the ready lists. While both wait, each gives half.
+func (k *taking) readyLocked() {
+	e := k.e
+	room := min(k.roomLocked(), persist.MaxBatch)
+	asked := 0
+	for looked, taken := 0, 0; k.free > 0; looked++ {
+		q := &e.mu.fresh
+		if q.len() == 0 || e.mu.backlog.len() > 0 && taken%2 == 1 {
+			q = &e.mu.backlog
+		}
+		if q.len() == 0 {
+			return
+		}
+		if looked == takeMost {
+			k.w.more = true
+			return
+		}
+		t := q.first().t
+		shard := e.cfg.shardOf(t.id)
+		if o := e.mu.away[shard]; o != nil {
+			q.pop()
+			if k.unclaimedLocked(t, o) {
+				taken++
+			}
+			continue
+		}
+		if asked == room {
+			k.w.again = k.sooner(awayAfter)
+			return
+		}
+		q.pop()
+		p := k.partLocked(shard)
+		p.tasks = append(p.tasks, t)
+		t.stage, t.worker = claiming, true
+		k.free--
+		asked++
+		taken++
+	}
+}
+
+// partLocked is what is asked of shard.
+func (k *taking) partLocked(shard int) *part {
+	for _, p := range k.w.parts {
+		if p.shard == shard {
+			return p
+		}
+	}
+	p := &part{shard: shard, token: rand.Text()}
+	k.w.parts = append(k.w.parts, p)
+	k.e.mu.asking++
+	return p
+}
+
+// roomLocked is how many tasks may be claimed so that the finished ones which wait for
+// the store's answer stay in bounds. With too many of them none is, and so nobody would
+// notice that the store is away; so after a while without any answer some are claimed,
+// one by one.
+func (k *taking) roomLocked() int {
+	e := k.e
+	most := e.cfg.Workers * unsettledPerWorker
+	if e.mu.unsettled < most {
+		return min(k.free, most-e.mu.unsettled)
+	}
+	if e.mu.unsettled < most+e.cfg.Workers*probesPerWorker && time.Since(e.mu.settledAt) >= awayAfter {
+		return min(k.free, 1)
+	}
+	return 0
+}
+
+// sooner is the wait until the next look, if that is to be after d at the latest.
+func (k *taking) sooner(d time.Duration) time.Duration {
+	if k.w.again == 0 {
+		return d
+	}
+	return min(k.w.again, d)
+}
