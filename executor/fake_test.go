@@ -24,6 +24,7 @@ type fakeStore struct {
 	first   map[string]int64
 	attempt map[string]int
 	lost    map[string]bool
+	forbids map[string]bool // running, and cancelled meanwhile: no retry
 
 	claimErr  func() error    // asked before each claim
 	answerIn  []time.Duration // how long the answers of the next claims are on their way
@@ -41,7 +42,7 @@ type fakeClaim struct {
 func newFakeStore() *fakeStore {
 	return &fakeStore{
 		due: map[string]int64{}, running: map[string]*fakeClaim{}, first: map[string]int64{},
-		attempt: map[string]int{}, lost: map[string]bool{},
+		attempt: map[string]int{}, lost: map[string]bool{}, forbids: map[string]bool{},
 	}
 }
 
@@ -49,6 +50,15 @@ func (s *fakeStore) schedule(id string, dueMS int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.due[id], s.first[id], s.attempt[id] = dueMS, dueMS, 0
+}
+
+func (s *fakeStore) cancel(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, due := s.due[id]
+	delete(s.due, id)
+	s.forbids[id] = s.running[id] != nil
+	return due && s.running[id] == nil
 }
 
 func (s *fakeStore) Claim(ctx context.Context, token string, ids []string, lease time.Duration, maxAttempts int) (persist.Claims, error) {
@@ -103,6 +113,12 @@ func (s *fakeStore) Ack(ctx context.Context, leases []persist.Lease) ([]persist.
 
 func (s *fakeStore) Retry(ctx context.Context, retries []persist.Retry) ([]persist.Settlement, error) {
 	return settle(s, retries, func(r persist.Retry) (persist.Lease, persist.Settlement) {
+		if _, successor := s.due[r.ID]; successor {
+			return r.Lease, persist.Settlement{ID: r.ID} // it wins
+		}
+		if s.forbids[r.ID] {
+			return r.Lease, persist.Settlement{ID: r.ID, State: persist.Settled}
+		}
 		if c := s.running[r.ID]; c != nil && c.token == r.Token {
 			s.due[r.ID] = r.DueMS
 			s.lost[r.ID] = s.lost[r.ID] || r.Abandoned
@@ -110,7 +126,7 @@ func (s *fakeStore) Retry(ctx context.Context, retries []persist.Retry) ([]persi
 				s.attempt[r.ID]--
 			}
 		}
-		return r.Lease, persist.Settlement{ID: r.ID, State: persist.Scheduled, DueMS: r.DueMS}
+		return r.Lease, persist.Settlement{ID: r.ID}
 	})
 }
 
@@ -129,6 +145,10 @@ func settle[T any](s *fakeStore, batch []T, op func(T) (persist.Lease, persist.S
 		lease, a := op(one)
 		if c := s.running[lease.ID]; c != nil && c.token == lease.Token {
 			delete(s.running, lease.ID)
+			delete(s.forbids, lease.ID)
+			if dueMS, ok := s.due[lease.ID]; ok { // by the retry, or by a successor
+				a = persist.Settlement{ID: lease.ID, State: persist.Scheduled, DueMS: dueMS}
+			}
 		} else {
 			a = persist.Settlement{ID: lease.ID}
 		}
@@ -235,6 +255,19 @@ func requireClaim(c *Config) { c.RequireClaim = true }
 func (r *rig) schedule(id string, at time.Time) {
 	r.store.schedule(id, at.UnixMilli())
 	r.cfg.Board.UserScheduled(id, at.UnixMilli())
+}
+
+// sweep offers what is overdue in the store, as recovery does.
+func (r *rig) sweep() {
+	r.store.mu.Lock()
+	var due []wheel.Due
+	for id, dueMS := range r.store.due {
+		if dueMS <= time.Now().UnixMilli() {
+			due = append(due, wheel.Due{ID: id, DueMS: dueMS})
+		}
+	}
+	r.store.mu.Unlock()
+	r.Offer(due, FromSweep)
 }
 
 // later lets that much time pass in the bubble, and waits until all is at rest.

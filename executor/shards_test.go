@@ -84,9 +84,9 @@ func (s *halfStore) Ack(ctx context.Context, leases []persist.Lease) ([]persist.
 }
 
 // onHalf is a rig whose store can be half away.
-func onHalf(t *testing.T, handler Handler) (*rig, *halfStore) {
+func onHalf(t *testing.T, handler Handler, change ...func(*Config)) (*rig, *halfStore) {
 	half := &halfStore{}
-	r := setup(t, handler, func(c *Config) {
+	r := setup(t, handler, append([]func(*Config){func(c *Config) {
 		half.fakeStore = c.Store.(*fakeStore)
 		c.Store, c.Patience, c.RequireClaim = half, 2*time.Second, true
 		c.ShardOf = func(id string) int {
@@ -95,7 +95,7 @@ func onHalf(t *testing.T, handler Handler) (*rig, *halfStore) {
 			}
 			return 0
 		}
-	})
+	}}, change...)...)
 	return r, half
 }
 

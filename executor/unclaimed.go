@@ -179,9 +179,13 @@ func (e *Executor) endUnclaimed(t *task, o outcome) {
 	}
 	switch t.stage {
 	case aside:
-		if e.mu.away[e.cfg.shardOf(t.id)] == nil {
+		switch o := e.mu.away[e.cfg.shardOf(t.id)]; {
+		case o == nil:
 			e.readyLocked(t, e.cfg.NowMS())
-		} else {
+		case !l.put: // the outage in which it began has ended, and this is another
+			e.asideLocked(t, o)
+			fallthrough
+		default:
 			e.considerLocked(t)
 		}
 	case claiming:
