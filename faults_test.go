@@ -85,7 +85,10 @@ func TestWhatComesDueWhileRedisIsAwayRunsWhenItIsBack(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	var log syncBuffer
 	var r runs
-	eng := start(t, server.Client(t), r.handle, func(c *orderwheel.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	eng := start(t, server.Client(t), r.handle, func(c *orderwheel.Config) {
+		c.RequireClaim = true
+		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	})
 	at := time.Now().Add(5 * time.Second)
 	for i := range 100 {
 		require.NoError(t, eng.Schedule(t.Context(), fmt.Sprint(i), at))
