@@ -4,14 +4,17 @@
 //	Offer -> ready lists -> claim -> pool -> handler -> ack | retry
 //	          (memory)      (store)                       (store)
 //
+// While the store is away it runs what is due without a claim.
+//
 // # What it promises
 //
 //   - The one who offers never blocks: handing over is an append.
-//   - A handler runs only under a claim, which the store grants by its own clock:
-//     never early, and by one instance at a time for as long as the lease holds.
+//   - While the store answers, a handler runs only under a claim, which the store
+//     grants by its own clock: never early, and by one instance at a time for as long
+//     as the lease holds.
 //   - Ids are claimed only for workers that are free, so no lease ages in a queue.
-//     At most Workers handlers run, and at most 16 times as many finished tasks
-//     wait for the store's answer.
+//     At most Workers handlers run, with claims and without, and at most 18 times as many
+//     finished tasks wait for the store's answer. An id never runs twice at once here.
 //   - A handler whose claim was answered too late, or whose process was held up,
 //     does not begin once the lease is over. Between that look at the clock and
 //     its first step nothing can look again: a pause there, longer than the lease,
@@ -19,8 +22,9 @@
 //   - Every claimed task ends in an ack or a retry, or its lease runs out and the
 //     reaper brings it back. A handler's error, panic or runtime.Goexit is a retry
 //     with backoff, for ever: nothing is dropped.
-//   - While the store is away nothing runs. Ids wait in the ready lists and the
-//     claim is repeated until it is answered.
+//   - While the store is away, what is due runs without a claim, by the rules below;
+//     with RequireClaim nothing runs. Either way all of it is claimed and run in the
+//     ordinary way once the store is back.
 //   - A handler that does not heed its ctx keeps its worker. Its lease runs out and
 //     the task runs in another instance, but not again in this one while it is at
 //     work here.
@@ -32,6 +36,11 @@
 //	    ^                                  |  NotYet, Busy, Gone                         |
 //	    +----------------------------------+<------- the store has answered -------------+
 //
+// While its shard is away an id waits aside instead of being claimed, and may run
+// meanwhile; so may the ids of the one claim that has no answer, which are claiming. A claim
+// that is answered when there is no free worker, or beside a run of that id without it, is
+// granted: it waits for the worker, or for the end of that run.
+//
 // A held id is not taken twice. When the wheel fires an id that is at work (the
 // user moved it meanwhile), it is looked at again once that work is settled.
 //
@@ -40,12 +49,51 @@
 // every claim, so neither an old heap of work nor a new storm starves the
 // other.
 //
+// # When the store is away
+//
+// Each shard of the store is claimed by a call of its own. If that has no answer after
+// 250 ms the shard is away, until it has one. Nothing else is asked of it meanwhile: the
+// call goes on, under its token, so that no lease is lost that it may have got. The
+// workers that it had spoken for are free. What is due there by the lower bound of the
+// store's clock (see Clock.LowerMS in package recovery) runs without a claim, the ready
+// lists in their order. The handler's conditional update makes that safe, not a claim.
+//
+// Such a run is one more, and changes nothing in the store: when the shard is back all of
+// it is claimed, oldest first, and runs again, as if it had not run. Most of these runs
+// find nothing to do. One that succeeded, or that said Permanent, is not repeated before
+// that; one that failed comes again after its backoff, and RetryAt at its time.
+//
+// What the user of this instance was told holds for these runs too:
+//
+//   - None begins while a call of the user on its id is open, or when the last one had an
+//     unknown outcome: until a later call on it is answered, or its claim is (unless
+//     that says that it is not due yet).
+//   - An answered call voids what was outstanding. What was cancelled does not run, and what
+//     was moved does not before its new time, also if the wheel had fired it before or a
+//     page of the store says otherwise. An answer of the store to an older question arms
+//     nothing (see package internal/arming).
+//   - A run that is at work when a call is answered does not come again by itself if it
+//     fails. A cancel answers that it has started.
+//
+// What remains: only a claim makes a cancel's answer and "never early" final. During an
+// outage an instance may call the handler for an id that another has cancelled, moved,
+// or run; and a store that takes longer than 250 ms for an answer is away, too. RequireClaim
+// excludes that.
+//
+// Memory: an id stays held until it is claimed, so a long outage holds what the wheel had
+// armed when it began and has fired since; nothing new comes, for a Schedule is not
+// answered. It is not Ready, and a sweep of the other shards goes on. Of the user's calls
+// the open ones are remembered, at most 65,536 of unknown outcome, and for a moment those
+// that were answered. With more of unknown outcome nothing runs without a claim, and Problems
+// says so.
+//
 // # Who owns what
 //
-// Two goroutines: the claim loop and the settle loop. A task is owned by
-// whichever of claim loop, worker and settle loop has it; the lists, counts and
-// stages are guarded by one mutex, under which no user code, I/O or blocking
-// send happens. While one batch of acks is on its way the next gathers.
+// The claim loop and the settle loop are a goroutine each, and so is each claim under way:
+// at most one for each shard. A task is owned by whichever of claim, worker and settle loop
+// has it. A run without a claim owns a copy, and the task goes its way beside it. The
+// lists, counts, stages and outages are guarded by one mutex, under which no user code, I/O
+// or blocking send happens. While one batch of acks is on its way the next gathers.
 //
 // # At each crash
 //
@@ -56,6 +104,8 @@
 //   - after the effects, before the ack: the same; the second run finds nothing to
 //     do, because the effects stand behind the database's conditional update and
 //     not behind this package;
+//   - in an outage, after a run without a claim: it is due in the store, or claimed; it
+//     runs again, and the second run finds nothing to do;
 //   - the claim's answer is lost: it is repeated under the same token, and the
 //     store knows its own claim again.
 //

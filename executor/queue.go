@@ -6,7 +6,7 @@ type queue struct{ items []entry }
 
 type entry struct {
 	ms  int64
-	gen uint32 // see awaiting.gen; of no meaning in a ready list
+	gen uint32 // see alone.gen; of no meaning in a ready list
 	t   *task
 }
 

@@ -46,7 +46,8 @@ type Task struct {
 // Handler does the work of one task. It may be called more than once for one
 // task, and by two goroutines at once when a lease runs out, so its effects
 // must be idempotent. ctx ends with the lease, after HandlerTimeout, or when
-// Stop gives up waiting.
+// Stop gives up waiting. Without a claim there is no lease, and what comes of the run
+// counts only as long as the store is away: see the package documentation.
 //
 // nil: done, the task is removed. An error made by RetryAt: not yet, the task
 // comes back then and the attempt does not count. Any other error, or a panic:
