@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/orderwheel/orderwheel/wheel"
 )
 
 // bothOutages runs a test with a store that does not execute what it does not answer,
@@ -251,8 +253,9 @@ func TestAcksThatPileUpDoNotKeepTheRestFromRunning(t *testing.T) {
 		r.store.mu.Lock()
 		r.store.settleErr = func() error { // the first batch hangs, all that is claimed waits
 			if acks++; acks == 1 {
-				r.far.leave(false)
 				r.store.mu.Unlock()
+				time.Sleep(100 * time.Millisecond)
+				r.far.leave(false)
 				time.Sleep(time.Minute)
 				r.store.mu.Lock()
 			}
@@ -338,6 +341,77 @@ func TestWhatIsClaimedInTheMiddleOfStopGoesBack(t *testing.T) {
 		due, running := r.store.left()
 		require.Equal(t, 10, due)
 		require.Zero(t, running)
+		require.Empty(t, r.mu.held)
+	})
+}
+
+// There is nothing else to wait for.
+func TestStopWaitsForAClaimThatHasNoAnswerYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := setupAway(t, nil)
+		r.far.leave(true)
+		r.schedule("A", r.start)
+		later(time.Second)
+		require.Len(t, r.all(), 1)
+		go func() {
+			time.Sleep(time.Second)
+			r.far.comeBack()
+		}()
+		require.NoError(t, r.Stop(t.Context()))
+		due, running := r.store.left()
+		require.Equal(t, 1, due)
+		require.Zero(t, running)
+	})
+}
+
+// All workers have runs without a claim when what the store has granted comes.
+func TestStopHandsBackAtOnceWhatIsClaimedAndWaitsForAWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := setupAway(t, func(call) error { time.Sleep(10 * time.Second); return nil }, func(c *Config) { c.Workers = 2 })
+		r.far.leave(false)
+		r.store.schedule("A", r.start.UnixMilli())
+		r.cfg.Calls.Begin("A") // it does not run without a claim
+		r.Offer([]wheel.Due{{ID: "A", DueMS: r.start.UnixMilli()}}, FromWheel)
+		r.schedule("B", r.start.Add(time.Second))
+		r.schedule("C", r.start.Add(time.Second))
+		later(2 * time.Second)
+		require.Len(t, r.all(), 2)
+		r.far.comeBack()
+		later(time.Second)
+		_, running := r.store.left()
+		require.Equal(t, 1, running)
+		stopped := make(chan error)
+		go func() { stopped <- r.Stop(context.Background()) }()
+		later(time.Second)
+		due, running := r.store.left()
+		require.Equal(t, 3, due)
+		require.Zero(t, running)
+		require.NoError(t, <-stopped)
+		require.Len(t, r.all(), 2)
+	})
+}
+
+func TestARunThatBeganInOneOutageAndEndsInTheNextIsClaimedAfterThat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := setupAway(t, func(one call) error {
+			if one.id == "A" && one.unclaimed {
+				time.Sleep(10 * time.Second)
+			}
+			return nil
+		})
+		r.far.leave(false)
+		r.schedule("B", r.start)
+		r.schedule("A", r.start.Add(time.Second)) // not in the claim that has no answer
+		later(2 * time.Second)
+		r.far.comeBack()
+		later(time.Second)
+		r.far.leave(false)
+		r.schedule("C", time.Now())
+		later(time.Minute)
+		require.Equal(t, 2, r.Stats().Awaiting)
+		r.far.comeBack()
+		later(time.Minute)
+		require.EqualValues(t, 3, r.Stats().Done)
 		require.Empty(t, r.mu.held)
 	})
 }

@@ -89,16 +89,16 @@ type Executor struct {
 
 	mu struct {
 		sync.Mutex
-		held      map[string]*task // every id in a ready list or at work here
-		heldMost  int              // its largest size so far
-		fresh     queue            // at most freshMS overdue when they came in
-		backlog   queue
-		running   int       // taken to be claimed, or handed to the pool: workers spoken for
-		finished  []*task   // the handler has returned; the settler has not taken them
-		unsettled int       // finished, or being settled
-		settledAt time.Time // when the last of them was
-		stopping  bool
-		isIdle    bool // idle is closed
+		held       map[string]*task // every id in a ready list or at work here
+		heldMost   int              // its largest size so far
+		fresh      queue            // at most freshMS overdue when they came in
+		backlog    queue
+		running    int       // taken to be claimed, or handed to the pool: workers spoken for
+		finished   []*task   // the handler has returned; the settler has not taken them
+		unsettled  int       // finished, or being settled
+		settlingAt time.Time // when the settler took the last of them
+		stopping   bool
+		isIdle     bool // idle is closed
 
 		asking  int             // claims under way
 		away    map[int]*outage // of each shard that is away
@@ -159,7 +159,6 @@ func New(cfg Config) *Executor {
 	}
 	e.mu.held = make(map[string]*task)
 	e.mu.away = make(map[int]*outage)
-	e.mu.settledAt = time.Now()
 	return e
 }
 

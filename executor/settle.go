@@ -39,6 +39,9 @@ func (e *Executor) takeFinished() (batch []*task, over bool) {
 	defer e.mu.Unlock()
 	batch = e.mu.finished
 	e.mu.finished = nil
+	if len(batch) > 0 {
+		e.mu.settlingAt = time.Now()
+	}
 	return batch, len(batch) == 0 && e.idleLocked()
 }
 
@@ -139,9 +142,6 @@ func (e *Executor) release(tasks []*task) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.mu.unsettled -= len(tasks)
-	if len(tasks) > 0 {
-		e.mu.settledAt = time.Now()
-	}
 	for _, t := range tasks {
 		if t.outcome.kind != cutOff {
 			e.releaseLocked(t)

@@ -122,15 +122,14 @@ func (k *taking) partLocked(shard int) *part {
 
 // roomLocked is how many tasks may be claimed so that the finished ones which wait for
 // the store's answer stay in bounds. With too many of them none is, and so nobody would
-// notice that the store is away; so after a while without any answer some are claimed,
-// one by one.
+// notice that the store is away; so when its answer is late some are claimed, one by one.
 func (k *taking) roomLocked() int {
 	e := k.e
 	most := e.cfg.Workers * unsettledPerWorker
 	if e.mu.unsettled < most {
 		return min(k.free, most-e.mu.unsettled)
 	}
-	if e.mu.unsettled < most+e.cfg.Workers*probesPerWorker && time.Since(e.mu.settledAt) >= awayAfter {
+	if e.mu.unsettled < most+e.cfg.Workers*probesPerWorker && time.Since(e.mu.settlingAt) >= awayAfter {
 		return min(k.free, 1)
 	}
 	return 0
