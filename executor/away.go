@@ -5,12 +5,18 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 )
 
 // awayAfter is how long a claim may be without an answer before its shard counts as
-// away.
-const awayAfter = 250 * time.Millisecond
+// away. It is counted in ticks: in a process that is short of processor time, where an
+// answer waits for its reader, each tick is late as well.
+const (
+	awayAfter = awayTicks * awayTick
+	awayTicks = 5
+	awayTick  = 50 * time.Millisecond
+)
 
 // outage is what happens while a shard of the store is away: from when a claim was
 // not answered in time until that claim is answered. Guarded by Executor.mu.
@@ -22,11 +28,66 @@ type outage struct {
 	ran     int     // runs without a claim that have begun
 }
 
-// away notes that the shards of those parts are away that are not answered. Their
-// workers are free for others.
-func (e *Executor) away(parts []*part) {
+// watch sees to it that a claim without an answer holds up nothing but its shards.
+type watch struct {
+	e     *Executor
+	parts []*part // what is asked
+
+	mu struct {
+		sync.Mutex
+		timer *time.Timer
+		ticks int
+		over  bool // the claim loop goes on, or has been relieved
+	}
+}
+
+func (e *Executor) watch(parts []*part) *watch {
+	w := &watch{e: e, parts: parts}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mu.timer = time.AfterFunc(awayTick, w.tick)
+	return w
+}
+
+// end ends the watch. It is false when the claim loop has been relieved.
+func (w *watch) end() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mu.timer.Stop()
+	mine := !w.mu.over
+	w.mu.over = true
+	return mine
+}
+
+// tick relieves the claim loop when its time has come.
+func (w *watch) tick() {
+	for _, p := range w.relieve() {
+		w.e.cfg.Logger.Warn("claims_unanswered", slog.Int("shard", p.shard),
+			slog.Duration("for", awayAfter), slog.Bool("unclaimed_runs", !w.e.cfg.RequireClaim))
+	}
+}
+
+func (w *watch) relieve() (gone []*part) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mu.over {
+		return nil
+	}
+	if w.mu.ticks++; w.mu.ticks < awayTicks {
+		w.mu.timer.Reset(awayTick)
+		return nil
+	}
+	w.mu.over = true
+	gone = w.e.away(w.parts)
+	w.e.loops.Go(w.e.claimLoop) // while the one that it relieves is still counted
+	return gone
+}
+
+// away notes that the shards of those parts are away that are not answered, and returns
+// these parts. Their workers are free for others.
+func (e *Executor) away(parts []*part) (gone []*part) {
 	e.mu.Lock()
-	var gone []*part
+	defer e.mu.Unlock()
 	for _, p := range parts {
 		if len(p.tasks) == 0 {
 			continue
@@ -40,11 +101,7 @@ func (e *Executor) away(parts []*part) {
 			e.considerLocked(t)
 		}
 	}
-	e.mu.Unlock()
-	for _, p := range gone {
-		e.cfg.Logger.Warn("claims_unanswered", slog.Int("shard", p.shard),
-			slog.Duration("for", awayAfter), slog.Bool("unclaimed_runs", !e.cfg.RequireClaim))
-	}
+	return gone
 }
 
 // backLocked notes that the shard of p is back: all that was put aside is claimed in

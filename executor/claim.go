@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/orderwheel/orderwheel/internal/arming"
@@ -29,7 +30,8 @@ type part struct {
 
 // claimLoop takes as many ready ids as there are free workers, so that no lease
 // ages in a queue, and claims them in one call for each shard. What is claimed goes
-// to the pool, and so does what may run without.
+// to the pool, and so does what may run without. There is one claim loop that takes; one
+// whose claim has no answer has been relieved by the next, and ends with that claim.
 func (e *Executor) claimLoop() {
 	for {
 		w := e.take()
@@ -44,7 +46,9 @@ func (e *Executor) claimLoop() {
 		}
 		switch {
 		case len(w.parts) > 0:
-			e.ask(w.parts)
+			if !e.ask(w.parts) {
+				return
+			}
 		case !w.more:
 			e.await(w.again)
 		}
@@ -65,26 +69,17 @@ func (e *Executor) await(again time.Duration) {
 	}
 }
 
-// ask claims parts at once. It returns when all are answered, or when the shards of
-// the others are away: their claims go on by themselves.
-func (e *Executor) ask(parts []*part) {
-	answered := make(chan struct{}, len(parts))
-	for _, p := range parts {
-		e.loops.Go(func() {
-			e.claim(p)
-			answered <- struct{}{}
-		})
+// ask claims parts at once, and returns when all are answered. It is false when that took
+// so long that another claim loop goes on in its place.
+func (e *Executor) ask(parts []*part) bool {
+	w := e.watch(parts)
+	var others sync.WaitGroup
+	for _, p := range parts[1:] {
+		others.Go(func() { e.claim(p) })
 	}
-	timer := time.NewTimer(awayAfter)
-	defer timer.Stop()
-	for range parts {
-		select {
-		case <-answered:
-		case <-timer.C:
-			e.away(parts)
-			return
-		}
-	}
+	e.claim(parts[0]) // here: a goroutine for each would cost as much as the rest of it
+	others.Wait()
+	return w.end()
 }
 
 // claim asks the store for the tasks of p until all are answered, and acts on the
