@@ -13,7 +13,7 @@
 //     grants by its own clock: never early, and by one instance at a time for as long
 //     as the lease holds.
 //   - Ids are claimed only for workers that are free, so no lease ages in a queue.
-//     At most Workers handlers run, with claims and without, and at most 18 times as many
+//     At most Workers handlers run, with claims and without, and at most 17 times as many
 //     finished tasks wait for the store's answer. An id never runs twice at once here.
 //   - A handler whose claim was answered too late, or whose process was held up,
 //     does not begin once the lease is over. Between that look at the clock and

@@ -96,7 +96,7 @@ type Executor struct {
 		running    int       // taken to be claimed, or handed to the pool: workers spoken for
 		finished   []*task   // the handler has returned; the settler has not taken them
 		unsettled  int       // finished, or being settled
-		settlingAt time.Time // when the settler took the last of them
+		settlingAt time.Time // when the settler took what it is settling; zero: it is idle
 		stopping   bool
 		isIdle     bool // idle is closed
 

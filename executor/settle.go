@@ -39,6 +39,7 @@ func (e *Executor) takeFinished() (batch []*task, over bool) {
 	defer e.mu.Unlock()
 	batch = e.mu.finished
 	e.mu.finished = nil
+	e.mu.settlingAt = time.Time{}
 	if len(batch) > 0 {
 		e.mu.settlingAt = time.Now()
 	}

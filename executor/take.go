@@ -7,13 +7,8 @@ import (
 	"github.com/orderwheel/orderwheel/persist"
 )
 
-const (
-	// takeMost bounds the ready ids looked at in one go, while the mutex is held.
-	takeMost = 4096
-	// probesPerWorker is how many finished tasks more than unsettledPerWorker allows
-	// may wait for an answer: see take.roomLocked.
-	probesPerWorker = 1
-)
+// takeMost bounds the ready ids looked at in one go, while the mutex is held.
+const takeMost = 4096
 
 // work is what the claim loop has to do.
 type work struct {
@@ -122,14 +117,15 @@ func (k *taking) partLocked(shard int) *part {
 
 // roomLocked is how many tasks may be claimed so that the finished ones which wait for
 // the store's answer stay in bounds. With too many of them none is, and so nobody would
-// notice that the store is away; so when its answer is late some are claimed, one by one.
+// notice that the store is away; so when its answer is late some are claimed, one by one,
+// at most one for each worker.
 func (k *taking) roomLocked() int {
 	e := k.e
-	most := e.cfg.Workers * unsettledPerWorker
-	if e.mu.unsettled < most {
-		return min(k.free, most-e.mu.unsettled)
-	}
-	if e.mu.unsettled < most+e.cfg.Workers*probesPerWorker && time.Since(e.mu.settlingAt) >= awayAfter {
+	most, have := e.cfg.Workers*unsettledPerWorker, e.mu.unsettled+e.cfg.Workers-k.free
+	switch {
+	case have < most:
+		return min(k.free, most-have)
+	case have < most+e.cfg.Workers && !e.mu.settlingAt.IsZero() && time.Since(e.mu.settlingAt) >= awayAfter:
 		return min(k.free, 1)
 	}
 	return 0
