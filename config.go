@@ -52,6 +52,15 @@ type Config struct {
 	// is longer than Lease.
 	HandlerTimeout time.Duration
 
+	// RequireClaim keeps a task from running without a claim (default false). While
+	// Redis gives no answer, what comes due runs anyway: its handler's conditional
+	// update makes it safe, not the claim. When Redis is back it is claimed, and runs
+	// again in the ordinary way. So during an outage an instance may call the handler
+	// for a task that another instance has cancelled, moved, or run; of its own
+	// Schedule and Cancel it knows. Set RequireClaim for a handler that must not be
+	// called then: nothing runs until Redis is back.
+	RequireClaim bool
+
 	// Retry says when a failed task comes back, and how often: defaults Base 1s,
 	// Cap 5m, Attempts 16, Jitter 0.2. After the last attempt, or an error made by
 	// executor.Permanent, it is dead: it stays in Redis with the reason, and does not
@@ -103,8 +112,8 @@ type Config struct {
 	Wheel wheel.Factory
 
 	// Logger is told the events started, recovered, redis_away, redis_back,
-	// retried, dead, lease_lost, sweep_found, reconcile_found, reconcile_refused,
-	// wheel_replaced and epoch_lost; at Start redis_setup, what may be wrong with
+	// claims_unanswered, claims_answered, retried, dead, lease_lost, sweep_found,
+	// reconcile_found, reconcile_refused, wheel_replaced and epoch_lost; at Start redis_setup, what may be wrong with
 	// Redis; claim_failed, settle_failed, renew_failed, sweep_failed, paging_failed,
 	// clock_failed and reconcile_failed, which mean that Redis, or the Source, gives
 	// an answer that waiting does not mend; and alarm_dropped and alarm_panicked, of

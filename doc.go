@@ -23,7 +23,8 @@
 //
 //  1. At least once. A task whose Schedule returned nil fires until it is
 //     acknowledged or cancelled, or is dead after its last attempt.
-//  2. Never early, by the store's clock, whatever the local clock does.
+//  2. Never early, by the store's clock, whatever the local clock does. (While
+//     Redis is away, see below.)
 //  3. On time, as far as the process gets its share of the machine.
 //  4. Effects exactly once, if the handler's effects stand behind a conditional
 //     update, as package order's do. The handler itself may run twice.
@@ -32,6 +33,15 @@
 //     retried.
 //  6. Bounded. Memory, goroutines and Redis commands grow with what is due within
 //     the Horizon, not with the length of a storm.
+//
+// # While Redis is away
+//
+// A task that falls due while Redis gives no answer (for 250 ms) runs anyway: its
+// close is safe by the database's conditional update, not by Redis. When Redis is back
+// it is claimed and runs once more, and finds nothing to do. What this instance was
+// asked to cancel or to move holds for these runs too; of what another was asked, or
+// has run, it knows nothing. So only a claim makes a cancel's answer and "never early"
+// final: Config.RequireClaim makes tasks wait for one, for handlers that need that.
 //
 // # Order of writes
 //

@@ -49,6 +49,7 @@ type Engine struct {
 	cfg   Config
 	store *persist.Redis
 	users keyLock
+	calls arming.Calls
 
 	// life is held, as a lock that ctx can cut, by Start and by Stop.
 	life chan struct{}
@@ -149,7 +150,9 @@ func (e *Engine) newRun(now persist.Sample) *run {
 	r.exec = executor.New(executor.Config{
 		Store:          e.store,
 		Board:          r.board,
+		Calls:          &e.calls,
 		Patience:       e.patience(),
+		ShardOf:        e.shardOf(),
 		Handler:        cfg.Handler,
 		BatchHandler:   cfg.BatchHandler,
 		BatchSize:      cfg.BatchSize,
@@ -158,7 +161,9 @@ func (e *Engine) newRun(now persist.Sample) *run {
 		HandlerTimeout: cfg.HandlerTimeout,
 		Backoff:        cfg.Retry,
 		OnDead:         cfg.OnDead,
+		RequireClaim:   cfg.RequireClaim,
 		NowMS:          r.clock.NowMS,
+		LowerMS:        r.clock.LowerMS,
 		Observe:        r.clock.Observe,
 		Logger:         cfg.Logger,
 	})
@@ -193,6 +198,14 @@ func (e *Engine) patience() time.Duration {
 		return 0
 	}
 	return shardPatience
+}
+
+// shardOf tells which shard has an id; nil: there is but one.
+func (e *Engine) shardOf() func(id string) int {
+	if e.store.Shards() == 1 {
+		return nil
+	}
+	return e.store.ShardOf
 }
 
 // Stop ends the run: nothing new is claimed, running handlers are waited for,
@@ -295,11 +308,12 @@ func (e *Engine) Schedule(ctx context.Context, id string, at time.Time) error {
 		return fmt.Errorf("orderwheel: schedule %q: waiting for another call on it: %w", id, err)
 	}
 	defer unlock()
+	e.calls.Begin(id)
 	err = e.store.Schedule(ctx, []persist.Due{{ID: id, DueMS: dueMS}})
 	if err == nil || errors.Is(err, persist.ErrNotReplicated) {
-		if r := e.cur.Load(); r != nil { // not the one before: Stop and Start may have come between
-			r.board.UserScheduled(id, dueMS)
-		}
+		e.userScheduled(id, dueMS)
+	} else {
+		e.userFailed(id, err)
 	}
 	if err != nil {
 		return fmt.Errorf("orderwheel: schedule %q: %w", id, err)
@@ -309,7 +323,9 @@ func (e *Engine) Schedule(ctx context.Context, id string, at time.Time) error {
 
 // Cancel takes id back. True: it will not run, unless scheduled again. False:
 // it has started, is done, or never was; if it is running it will not be
-// retried. While Redis is away the call is repeated until ctx ends, and answers
+// retried. (Has it started without a claim, because Redis was away, then only
+// the instance where it did so knows: another answers true. See
+// Config.RequireClaim.) While Redis is away the call is repeated until ctx ends, and answers
 // as its first copy that Redis executed.
 //
 // It returns ErrClosed while the engine is not running, and
@@ -325,14 +341,14 @@ func (e *Engine) Cancel(ctx context.Context, id string) (bool, error) {
 		return false, fmt.Errorf("orderwheel: cancel %q: waiting for another call on it: %w", id, err)
 	}
 	defer unlock()
+	e.calls.Begin(id)
 	outcomes, err := e.store.Cancel(ctx, []string{id})
 	if err != nil && !errors.Is(err, persist.ErrNotReplicated) {
+		e.userFailed(id, err)
 		return false, fmt.Errorf("orderwheel: cancel %q: %w", id, err)
 	}
-	if r := e.cur.Load(); r != nil {
-		r.board.UserCancelled(id)
-	}
-	cancelled := outcomes[0] == persist.Cancelled
+	started := e.userCancelled(id)
+	cancelled := outcomes[0] == persist.Cancelled && !started
 	if err != nil {
 		return cancelled, fmt.Errorf("orderwheel: cancel %q: %w", id, err)
 	}

@@ -150,6 +150,7 @@ func TestABatchIsRenewedAsAWholeOrNotAtAll(t *testing.T) {
 		r, half := onHalf(t, nil, func(c *Config) {
 			c.Lease, c.HandlerTimeout, c.Workers = 30*time.Second, 2*time.Minute, 1
 			c.BatchSize = 100
+			c.ShardOf = nil // one claim, and so one batch
 			c.BatchHandler = func(ctx context.Context, tasks []Task) []error {
 				if at.all() == nil {
 					<-ctx.Done()

@@ -8,7 +8,8 @@ import (
 )
 
 // call is one call of a handler, and what occupies one worker: one task, or with a
-// BatchHandler up to BatchSize of them, all of one claim.
+// BatchHandler up to BatchSize of them: of one claim, or such as had to wait for a worker
+// when their claims were answered. A run without a claim has its own (see lone).
 //
 //	submitted -> at work -> over
 //	    |           |  ctx has ended, and the lease: stuck, its worker replaced or not
@@ -29,25 +30,30 @@ type call struct {
 	abandoned bool // Stop has handed its leases back: its end changes nothing
 }
 
-// submit hands the claimed tasks of one claim to the pool, as many in a call as
-// it takes. What the pool refuses, or came after Stop, goes back to the store.
-func (e *Executor) submit(tasks []*task) {
-	for part := range slices.Chunk(tasks, e.size) {
-		c := &call{tasks: part, lease: part[0].lease}
-		e.mu.Lock()
-		for _, t := range part {
-			t.stage = running
-			if t.lease.Before(c.lease) {
-				c.lease = t.lease
-			}
+// callLocked makes the call of tasks, which are claimed: at most as many as a call takes,
+// and there is a worker for it.
+func (e *Executor) callLocked(tasks []*task) *call {
+	c := &call{tasks: tasks, lease: tasks[0].lease}
+	for _, t := range tasks {
+		t.stage = running
+		if t.lease.Before(c.lease) {
+			c.lease = t.lease
 		}
-		e.mu.spare += e.size - len(part)
-		e.mu.calls[c] = struct{}{}
-		stopping := e.mu.stopping
-		e.mu.Unlock()
-		if stopping || e.pool.Submit(func() { e.run(c) }) != nil {
-			e.finish(c, sameFor(c, outcome{kind: handBack}))
-		}
+	}
+	e.mu.running += len(tasks)
+	e.mu.spare += e.size - len(tasks)
+	e.mu.calls[c] = struct{}{}
+	return c
+}
+
+// submit hands a call to the pool. What the pool refuses, or came after Stop, goes back
+// to the store.
+func (e *Executor) submit(c *call) {
+	e.mu.Lock()
+	stopping := e.mu.stopping
+	e.mu.Unlock()
+	if stopping || e.pool.Submit(func() { e.run(c) }) != nil {
+		e.finish(c, sameFor(c, outcome{kind: handBack}))
 	}
 }
 
@@ -96,11 +102,12 @@ func (e *Executor) handle(ctx context.Context, c *call) []error {
 // public is t as its handler sees it.
 func (t *task) public() Task {
 	return Task{
-		ID:      t.id,
-		Due:     time.UnixMilli(t.firstMS),
-		Attempt: t.attempt,
-		Now:     time.UnixMilli(t.nowMS),
-		Source:  t.source,
+		ID:        t.id,
+		Due:       time.UnixMilli(t.firstMS),
+		Attempt:   t.attempt,
+		Now:       time.UnixMilli(t.nowMS),
+		Source:    t.source,
+		Unclaimed: t.unclaimed,
 	}
 }
 

@@ -2,121 +2,161 @@ package executor
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/orderwheel/orderwheel/internal/arming"
 	"github.com/orderwheel/orderwheel/persist"
 )
 
+// claimPatience is how long one claim call may take before it is made again, for a client
+// whose connection hangs and that knows no end of it by itself.
+const claimPatience = 5 * time.Second
+
+// part is what one claim asks of one shard, until all of it is answered.
+type part struct {
+	shard int
+	// One token for one claim, also when it is repeated: the store knows its own
+	// claim again, so a repetition never finds its ids busy by itself.
+	token string
+
+	// Guarded by Executor.mu.
+	tasks  []*task // those that have no answer
+	spare  int     // how many more the workers spoken for could have had
+	outage *outage // its shard is away; nil: it is not, as far as is known
+}
+
 // claimLoop takes as many ready ids as there are free workers, so that no lease
-// ages in a queue, claims them in one call and hands them to the pool.
+// ages in a queue, and claims them in one call for each shard. What is claimed goes
+// to the pool, and so does what may run without. There is one claim loop that takes; one
+// whose claim has no answer has been relieved by the next, and ends with that claim.
 func (e *Executor) claimLoop() {
 	for {
-		batch, stopping := e.take()
-		if stopping {
+		w := e.take()
+		if w.stopping {
 			return
 		}
-		if len(batch) == 0 {
-			<-e.claimWake
-			continue
+		for _, c := range w.claimed {
+			e.submit(c)
 		}
-		e.claim(batch)
+		for _, r := range w.unclaimed {
+			e.submitUnclaimed(r)
+		}
+		switch {
+		case len(w.parts) > 0:
+			if !e.ask(w.parts) {
+				return
+			}
+		case !w.more:
+			e.await(w.again)
+		}
 	}
 }
 
-// take moves ids from the ready lists to work: at most as many as workers are
-// free. While both lists wait, each gives half.
-func (e *Executor) take() (batch []*task, stopping bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.mu.stopping {
-		return nil, true
+// await waits until there may be something to do, or for again, if that is not 0.
+func (e *Executor) await(again time.Duration) {
+	if again == 0 {
+		<-e.claimWake
+		return
 	}
-	n := min(e.freeLocked(), e.cfg.Workers*max(unsettledPerWorker, e.size)-e.mu.unsettled, persist.MaxBatch)
-	for len(batch) < n {
-		q := &e.mu.fresh
-		if q.len() == 0 || e.mu.backlog.len() > 0 && len(batch)%2 == 1 {
-			q = &e.mu.backlog
-		}
-		if q.len() == 0 {
-			break
-		}
-		t := q.pop()
-		t.stage = claiming
-		batch = append(batch, t)
+	timer := time.NewTimer(again)
+	defer timer.Stop()
+	select {
+	case <-e.claimWake:
+	case <-timer.C:
 	}
-	e.mu.running += len(batch)
-	return batch, false
 }
 
-// claim asks the store for batch until it is answered, and acts on each answer.
-// When Stop gives up waiting, what has no answer stays in the stage claiming: Stop hands
-// it back by its token.
-//
-// A store of several shards may answer a part: a shard is away, or broken. What is
-// missing then must not hold up the rest, nor keep workers: it comes again in a
-// moment. If its claim was made all the same, it is busy until that lease is over.
-func (e *Executor) claim(batch []*task) {
-	ids := make([]string, len(batch))
-	for i, t := range batch {
-		ids[i] = t.id
+// ask claims parts at once, and returns when all are answered. It is false when that took
+// so long that another claim loop goes on in its place.
+func (e *Executor) ask(parts []*part) bool {
+	w := e.watch(parts)
+	var others sync.WaitGroup
+	for _, p := range parts[1:] {
+		others.Go(func() { e.claim(p) })
 	}
-	ticket := e.cfg.Board.Ask()
-	defer e.cfg.Board.End(ticket)
-	// One token for one claim of the batch, also when it is repeated: the store
-	// knows its own claim again, so a repetition never finds its ids busy by
-	// itself.
-	token := rand.Text()
-	for _, t := range batch {
-		t.token = token
-	}
-	for {
-		ctx, cancel := e.patient(e.ctx)
-		claims, err := e.cfg.Store.Claim(ctx, token, ids, e.cfg.Lease, e.cfg.Backoff.limit())
-		cancel()
-		missing := persist.Missing(err, len(batch))
-		if e.ctx.Err() != nil && len(missing) == len(batch) {
+	e.claim(parts[0]) // here: a goroutine for each would cost as much as the rest of it
+	others.Wait()
+	return w.end()
+}
+
+// claim asks the store for the tasks of p until all are answered, and acts on the
+// answers. When Stop gives up waiting, what has no answer stays in the stage claiming:
+// Stop hands it back by its token.
+func (e *Executor) claim(p *part) {
+	failing := false
+	for left := p.tasks; len(left) > 0; {
+		err := e.claimOnce(p, left)
+		e.mu.Lock()
+		o := p.outage
+		left = p.tasks
+		e.mu.Unlock()
+		switch {
+		case len(left) == 0:
+			e.tellBack(p.shard, o)
 			return
-		}
-		if err != nil && !errors.Is(err, context.DeadlineExceeded) { // of that the store has told
-			e.cfg.Logger.Error("claim_failed", slog.Int("ids", len(missing)), slog.Any("error", err))
-		}
-		if len(missing) < len(batch) || e.cfg.Patience > 0 {
-			e.claimed(ticket, token, batch, claims, missing)
+		case e.ctx.Err() != nil:
+			e.letGo(p)
 			return
+		case err != nil && !failing && !errors.Is(err, context.DeadlineExceeded): // of that the store has told
+			failing = true
+			e.cfg.Logger.Error("claim_failed", slog.Int("ids", len(left)), slog.Any("error", err))
 		}
 		rest(e.ctx)
 	}
 }
 
-// claimed acts on the answers to a claim.
-func (e *Executor) claimed(ticket arming.Ticket, token string, batch []*task, claims persist.Claims, missing []int) {
-	if len(missing) < len(batch) {
-		e.cfg.Observe(claims.Clock)
+// claimOnce makes one call for left, which are p.tasks. A call that took too long is
+// made again, for it may hang on a connection that is dead; and the user's answers since
+// the call began are remembered no longer than it takes.
+func (e *Executor) claimOnce(p *part, left []*task) error {
+	ids := make([]string, len(left))
+	for i, t := range left {
+		ids[i] = t.id
 	}
-	var claimed []*task
-	for i, t := range batch {
+	ticket, known := e.cfg.Board.Ask(), e.cfg.Calls.Seq()
+	defer e.cfg.Board.End(ticket)
+	ctx, cancel := context.WithTimeout(e.ctx, claimPatience)
+	defer cancel()
+	claims, err := e.cfg.Store.Claim(ctx, p.token, ids, e.cfg.Lease, e.cfg.Backoff.limit())
+	missing := persist.Missing(err, len(left))
+	if len(missing) == len(left) {
+		return err
+	}
+	e.cfg.Observe(claims.Clock)
+	a := e.read(ticket, left, claims, missing)
+	e.cfg.Calls.Claimed(known, a.told)
+	for _, c := range e.heard(p, a) {
+		e.submit(c)
+	}
+	return err
+}
+
+// answers is what the store has said to a claim.
+type answers struct {
+	granted, dropped, left []*task // left: not answered
+	told                   []string
+}
+
+// read takes the answers to a claim of tasks, and arms what is due later.
+func (e *Executor) read(ticket arming.Ticket, tasks []*task, claims persist.Claims, missing []int) (a answers) {
+	for i, t := range tasks {
 		if _, none := slices.BinarySearch(missing, i); none {
-			if e.ctx.Err() != nil {
-				continue
-			}
-			e.cfg.Board.Arm(ticket, t.id, e.cfg.NowMS()+pause.Milliseconds())
-			e.drop(batch[i : i+1])
+			a.left = append(a.left, t)
 			continue
 		}
 		c := claims.Claims[i]
-		if c.State == persist.Claimed {
+		switch c.State {
+		case persist.Claimed:
 			t.attempt, t.firstMS = c.Attempt, c.FirstDueMS
 			t.nowMS = max(claims.NowMS, c.FirstDueMS) // its own shard's clock may be ahead of that one
 			t.lease = claims.Sent.Add(e.cfg.Lease)
-			claimed = append(claimed, t)
+			a.granted = append(a.granted, t)
+			a.told = append(a.told, t.id)
 			continue
-		}
-		switch c.State {
 		case persist.NotYet:
 			// By the time left as the store's clock told it: a local estimate
 			// that runs ahead would otherwise ask again at once, and again.
@@ -124,24 +164,103 @@ func (e *Executor) claimed(ticket arming.Ticket, token string, batch []*task, cl
 			e.cfg.Board.Arm(ticket, t.id, max(c.DueMS, e.cfg.NowMS()+c.LeftMS))
 		case persist.Busy:
 			e.stats.busy.Add(1)
+			a.told = append(a.told, t.id)
 		case persist.Buried:
 			e.buriedByClaim(t)
+			a.told = append(a.told, t.id)
 		default:
 			e.stats.gone.Add(1)
+			a.told = append(a.told, t.id)
 		}
-		e.drop(batch[i : i+1])
+		a.dropped = append(a.dropped, t)
 	}
-	e.submit(claimed)
+	return a
 }
 
-// drop lets go of tasks that did not come to run, and of the workers spoken for.
-func (e *Executor) drop(batch []*task) {
+// heard notes the answers to p. It returns the calls of those of the granted that have
+// their worker; the others wait for one.
+func (e *Executor) heard(p *part, a answers) (begin []*call) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.mu.running -= len(batch)
-	for _, t := range batch {
+	if p.tasks = a.left; len(a.left) == 0 {
+		e.endLocked(p)
+	}
+	e.reserveLocked(p)
+	var mine []*task
+	for _, t := range a.granted {
+		if t.lone != nil {
+			t.begunMS = t.lone.begunMS
+		}
+		if t.worker {
+			mine = append(mine, t)
+		} else {
+			e.grantedLocked(t)
+		}
+	}
+	e.vacantLocked(mine)
+	e.vacantLocked(a.dropped)
+	for chunk := range slices.Chunk(mine, e.size) {
+		if e.freeLocked() >= e.size { // but for an answer in part there is always one
+			begin = append(begin, e.callLocked(chunk))
+			continue
+		}
+		for _, t := range chunk {
+			e.grantedLocked(t)
+		}
+	}
+	e.dropLocked(a.dropped)
+	return begin
+}
+
+// letGo ends p, whose claim nobody waits for any more. Its tasks stay for Stop.
+func (e *Executor) letGo(p *part) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.mu.spare -= p.spare
+	p.spare = 0
+	e.endLocked(p)
+}
+
+// reserveLocked speaks for as many workers as those tasks of p that have one will take:
+// whole ones, for the tasks of different claims run in different calls.
+func (e *Executor) reserveLocked(p *part) {
+	n := 0
+	for _, t := range p.tasks {
+		if t.worker {
+			n++
+		}
+	}
+	e.mu.spare -= p.spare
+	p.spare = (e.size - n%e.size) % e.size
+	e.mu.spare += p.spare
+}
+
+// vacantLocked frees the workers spoken for by tasks.
+func (e *Executor) vacantLocked(tasks []*task) {
+	for _, t := range tasks {
+		if t.worker {
+			t.worker = false
+			e.mu.running--
+		}
+	}
+}
+
+// endLocked notes that p has ended.
+func (e *Executor) endLocked(p *part) {
+	e.mu.asking--
+	if p.outage != nil {
+		e.backLocked(p)
+	}
+	wake(e.claimWake)
+}
+
+// dropLocked lets go of tasks that did not come to run, and of the workers spoken for.
+func (e *Executor) dropLocked(tasks []*task) {
+	e.vacantLocked(tasks)
+	for _, t := range tasks {
 		e.releaseLocked(t)
 	}
+	wake(e.claimWake)
 	e.idleLocked()
 }
 

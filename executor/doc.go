@@ -4,15 +4,19 @@
 //	Offer -> ready lists -> claim -> pool -> handler -> ack | retry | bury
 //	          (memory)      (store)                         (store)
 //
+// While the store is away it runs what is due without a claim.
+//
 // # What it promises
 //
 //   - The one who offers never blocks: handing over is an append.
-//   - A handler runs only under a claim, which the store grants by its own clock:
-//     never early, and by one instance at a time for as long as the lease holds.
+//   - While the store answers, a handler runs only under a claim, which the store
+//     grants by its own clock: never early, and by one instance at a time for as long
+//     as the lease holds.
 //   - Ids are claimed only for workers that are free, so no lease ages in a queue.
-//     At most Workers handlers run, beside those that are stuck (below), and at most
-//     16 times as many finished tasks wait for the store's answer. With a BatchHandler a
-//     call has up to BatchSize tasks, and both bounds hold for that many more.
+//     At most Workers handlers run, with claims and without, beside those that are stuck
+//     (below), and at most 17 times as many finished tasks wait for the store's answer. With
+//     a BatchHandler a call has up to BatchSize tasks, and both bounds hold for that many
+//     more. An id never runs twice at once here, but beside a handler that is stuck.
 //   - A handler whose claim was answered too late, or whose process was held up,
 //     does not begin once the lease is over. Between that look at the clock and
 //     its first step nothing can look again: a pause there, longer than the lease,
@@ -23,8 +27,9 @@
 //     buried with the reason, and stands among the dead in the store: nothing is
 //     dropped. An attempt counts when it is claimed, so a task that kills its process
 //     is buried, too: by the claim after its last attempt.
-//   - While the store is away nothing runs. Ids wait in the ready lists and the
-//     claim is repeated until it is answered.
+//   - While the store is away, what is due runs without a claim, by the rules below;
+//     with RequireClaim nothing runs. Either way all of it is claimed and run in the
+//     ordinary way once the store is back.
 //
 // # Leases
 //
@@ -43,7 +48,9 @@
 //
 // A handler that does not heed its ctx is stuck when its lease is over. It is not
 // renewed any more, so the reaper brings its tasks back, and they run elsewhere or here,
-// beside it. Its worker is replaced; at most Workers are, and then Problems says so.
+// beside it. Its worker is replaced; at most Workers are, and then Problems says so. A run
+// without a claim has no lease: if its handler does not heed its ctx it keeps its worker,
+// and its id does not run here again until it returns.
 //
 // # The states of an id in memory
 //
@@ -51,6 +58,11 @@
 //	(not held) -----> ready ----------> claiming -------> running -----------------> finished
 //	    ^                                  |  NotYet, Busy, Gone                         |
 //	    +----------------------------------+<------- the store has answered -------------+
+//
+// While its shard is away an id waits aside instead of being claimed, and may run
+// meanwhile; so may the ids of the one claim that has no answer, which are claiming. A claim
+// that is answered when there is no free worker, or beside a run of that id without it, is
+// granted: it waits for the worker, or for the end of that run.
 //
 // A held id is not taken twice; what is stuck is not held. When the wheel fires an
 // id that is at work (the user moved it meanwhile), it is looked at again once that
@@ -61,15 +73,55 @@
 // every claim, so neither an old heap of work nor a new storm starves the
 // other.
 //
+// # When the store is away
+//
+// Each shard of the store is claimed by a call of its own. If that has no answer after
+// 250 ms the shard is away, until it has one. Nothing else is asked of it meanwhile: the
+// call goes on, under its token, so that no lease is lost that it may have got. The
+// workers that it had spoken for are free. What is due there by the lower bound of the
+// store's clock (see Clock.LowerMS in package recovery) runs without a claim, the ready
+// lists in their order. The handler's conditional update makes that safe, not a claim.
+//
+// Such a run is one more, and changes nothing in the store: when the shard is back all of
+// it is claimed, oldest first, and runs again, as if it had not run. Most of these runs
+// find nothing to do. One that succeeded, or that said Permanent, is not repeated before
+// that; one that failed comes again after its backoff, and RetryAt at its time.
+//
+// What the user of this instance was told holds for these runs too:
+//
+//   - None begins while a call of the user on its id is open, or when the last one had an
+//     unknown outcome: until a later call on it is answered, or its claim is (unless
+//     that says that it is not due yet).
+//   - An answered call voids what was outstanding. What was cancelled does not run, and what
+//     was moved does not before its new time, also if the wheel had fired it before or a
+//     page of the store says otherwise. An answer of the store to an older question arms
+//     nothing (see package internal/arming).
+//   - A run that is at work when a call is answered does not come again by itself if it
+//     fails. A cancel answers that it has started.
+//
+// What remains: only a claim makes a cancel's answer and "never early" final. During an
+// outage an instance may call the handler for an id that another has cancelled, moved,
+// or run; and a store that takes longer than 250 ms for an answer is away, too. RequireClaim
+// excludes that.
+//
+// Memory: an id stays held until it is claimed, so a long outage holds what the wheel had
+// armed when it began and has fired since; nothing new comes, for a Schedule is not
+// answered. It is not Ready, and a sweep of the other shards goes on. Of the user's calls
+// the open ones are remembered, at most 65,536 of unknown outcome, and for a moment those
+// that were answered. With more of unknown outcome nothing runs without a claim, and Problems
+// says so.
+//
 // # Who owns what
 //
-// Goroutines: the claim loop; the settle loop; the lease loop, and at most one call of
-// renewals of its; and one for OnDead, which is the user's code and which nothing else
-// waits for. A task is owned by whichever of claim loop, worker and settle loop has it;
-// the lists, counts, stages and calls are guarded by one mutex, under which no user
-// code, I/O or blocking send happens. While one batch of acks is on its way the next
-// gathers. When Stop gives up it owns what the loops had: what has finished is settled,
-// what runs or was claimed is handed back by its token, also where the claim has no answer.
+// Goroutines: the claim loop, and each claim under way, at most one for each shard; the
+// settle loop; the lease loop, and at most one call of renewals of its; and one for OnDead,
+// which is the user's code and which nothing else waits for. A task is owned by whichever
+// of claim, worker and settle loop has it. A run without a claim owns a copy, and the task
+// goes its way beside it. The lists, counts, stages, calls and outages are guarded by one
+// mutex, under which no user code, I/O or blocking send happens. While one batch of acks is
+// on its way the next gathers. When Stop gives up it owns what the loops had: what has
+// finished is settled, what runs or was claimed is handed back by its token, also where the
+// claim has no answer.
 //
 // # At each crash
 //
@@ -82,6 +134,8 @@
 //     not behind this package;
 //   - after a burial, before OnDead: nobody is told, but the store has the dead. A burial
 //     by a claim whose answer is lost is not told either: asked again, it is gone;
+//   - in an outage, after a run without a claim: it is due in the store, or claimed; it
+//     runs again, and the second run finds nothing to do;
 //   - the claim's answer is lost: it is repeated under the same token, and the
 //     store knows its own claim again.
 //

@@ -39,11 +39,13 @@ type Store interface {
 }
 
 // Config is what an Executor is made of. One of Handler and BatchHandler is set.
-// Every other field but Patience, BatchSize and OnDead is required.
+// Every other field is required, but BatchSize, OnDead and those that say otherwise.
 type Config struct {
 	Store          Store
 	Board          *arming.Board
-	Patience       time.Duration // how long a call may wait for a shard that is away; 0: there is but one
+	Calls          *arming.Calls       // nil: no user calls the store but through this executor
+	Patience       time.Duration       // how long an ack may wait for a shard that is away; 0: there is but one
+	ShardOf        func(id string) int // which shard of the store has id; nil: there is but one
 	Handler        Handler
 	BatchHandler   BatchHandler
 	BatchSize      int           // most tasks in one call of BatchHandler
@@ -52,9 +54,18 @@ type Config struct {
 	HandlerTimeout time.Duration // how long a handler may take
 	Backoff        Backoff
 	OnDead         func(ctx context.Context, d Dead) // told of each burial; nil: nobody is
+	RequireClaim   bool                              // nothing runs without a claim; may be false
 	NowMS          func() int64                      // the store's clock, as far as it is known here
+	LowerMS        func() int64                      // the same, or less: the store's clock is not behind it
 	Observe        func(persist.Sample)              // told each reading of the store's clock
 	Logger         *slog.Logger
+}
+
+func (c *Config) shardOf(id string) int {
+	if c.ShardOf == nil {
+		return 0
+	}
+	return c.ShardOf(id)
 }
 
 // Executor claims due ids, runs the handler on a pool, and settles. It is safe
@@ -78,26 +89,32 @@ type Executor struct {
 	idle chan struct{} // closed when stopping and nothing is running or unsettled
 
 	stats struct {
-		done, failed, panicked, timedOut, retried, dead, postponed, cancelled, leaseLost, notYet, busy, gone atomic.Uint64
-		late                                                                                                 histogram
+		unclaimed, done, failed, panicked, timedOut, retried, dead, postponed, cancelled, leaseLost, notYet, busy, gone atomic.Uint64
+		late                                                                                                            histogram
 	}
 
 	mu struct {
 		sync.Mutex
-		held      map[string]*task // every id in a ready list or at work here
-		heldMost  int              // its largest size so far
-		fresh     queue            // at most freshMS overdue when they came in
-		backlog   queue
-		running   int                // tasks taken to be claimed, or handed to the pool; not those of replaced calls
-		spare     int                // how many more tasks the calls in the pool could have had; not replaced ones
-		calls     map[*call]struct{} // handed to the pool, and not over
-		stuck     int                // of these, those that are stuck
-		extra     int                // of these, those whose worker was replaced: at most Workers
-		renewing  bool               // a call of Store.Renew is under way
-		finished  []*task            // the handler has returned; the settler has not taken them
-		unsettled int                // finished, or being settled
-		stopping  bool
-		isIdle    bool // idle is closed
+		held       map[string]*task // every id in a ready list or at work here
+		heldMost   int              // its largest size so far
+		fresh      queue            // at most freshMS overdue when they came in
+		backlog    queue
+		running    int                // tasks being claimed, or with a worker of the pool; not those of replaced calls
+		spare      int                // how many more tasks the workers spoken for could have had; not replaced ones
+		calls      map[*call]struct{} // handed to the pool, and not over; those of runs without a claim are not in it
+		stuck      int                // of these, those that are stuck
+		extra      int                // of these, those whose worker was replaced: at most Workers
+		renewing   bool               // a call of Store.Renew is under way
+		finished   []*task            // the handler has returned; the settler has not taken them
+		unsettled  int                // finished, or being settled
+		settlingAt time.Time          // when the settler took what it is settling; zero: it is idle
+		stopping   bool
+		isIdle     bool // idle is closed
+
+		asking  int             // claims under way
+		away    map[int]*outage // of each shard that is away
+		waits   queue           // when ids may run without a claim; also void entries
+		claimed []*task         // claimed, waiting for a worker
 	}
 }
 
@@ -106,29 +123,37 @@ type Executor struct {
 // fields at the end are shared.
 type task struct {
 	id     string
-	dueMS  int64 // as the one who offered it knew; it only orders the ready lists
 	source Source
 
-	token   string
-	attempt int
-	firstMS int64
-	nowMS   int64     // the store's clock at the claim
-	lease   time.Time // when the lease ends, by the local monotonic clock
-	outcome outcome
+	token     string
+	attempt   int
+	firstMS   int64
+	nowMS     int64     // the store's clock at the claim
+	begunMS   int64     // of alone, at the claim
+	lease     time.Time // when the lease ends, by the local monotonic clock
+	outcome   outcome
+	unclaimed bool // a copy, for a run without a claim
 
 	// Guarded by Executor.mu.
-	stage stage
-	again bool // the wheel fired it while at work: offered again when settled
-	lost  bool // a renewal was refused: it is somebody else's, and nothing is told of it
+	stage       stage
+	dueMS       int64  // as the one who offered it knew, or the user's last call
+	notBeforeMS int64  // without a claim; never: not at all
+	worker      bool   // its claim has spoken for a worker
+	lone        *alone // nil: it has had nothing to do with an outage
+	next        *task  // the wheel fired it while at work: ready when this is settled
+	lost        bool   // a renewal was refused: it is somebody else's, and nothing is told of it
 }
 
 type stage int
 
 const (
 	ready    stage = iota
-	claiming       // the claim loop asks the store for it
+	aside          // its shard is away: it waits for the end of that, or to run without a claim
+	claiming       // the store is asked for it
+	granted        // claimed, and waiting for a worker
 	running        // claimed, and handed to the pool
 	finished       // its handler has returned; the store does not know yet
+	leaving        // let go, but a run without a claim is still at work
 )
 
 // New makes an executor; it starts nothing.
@@ -147,8 +172,12 @@ func New(cfg Config) *Executor {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	e.ctx, e.giveUp = ctx, cancel
+	if e.cfg.Calls == nil {
+		e.cfg.Calls = new(arming.Calls)
+	}
 	e.mu.held = make(map[string]*task)
 	e.mu.calls = make(map[*call]struct{})
+	e.mu.away = make(map[int]*outage)
 	return e
 }
 
@@ -179,18 +208,20 @@ func (silent) Printf(string, ...any) {}
 // is not taken again; when the wheel fired it while at work, it is looked at
 // again once that work is settled. Offer returns the ids it took.
 func (e *Executor) Offer(due []wheel.Due, source Source) (taken []wheel.Due) {
-	nowMS := e.cfg.NowMS()
+	nowMS, putOff := e.cfg.NowMS(), e.cfg.Board.Overruled(due)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.mu.stopping {
 		return nil // they stand in the store
 	}
-	for _, d := range due {
-		if t, ok := e.mu.held[d.ID]; ok {
-			t.again = t.again || t.stage != ready && source == FromWheel
+	for i, d := range due {
+		t := &task{id: d.ID, dueMS: d.DueMS, notBeforeMS: max(d.DueMS, putOff[i]), source: source}
+		if old, ok := e.mu.held[d.ID]; ok {
+			if source == FromWheel && old.stage != ready && old.stage != aside {
+				old.next = t
+			}
 			continue
 		}
-		t := &task{id: d.ID, dueMS: d.DueMS, source: source}
 		e.mu.held[d.ID] = t
 		e.mu.heldMost = max(e.mu.heldMost, len(e.mu.held))
 		e.readyLocked(t, nowMS)
@@ -205,22 +236,26 @@ func (e *Executor) Offer(due []wheel.Due, source Source) (taken []wheel.Due) {
 func (e *Executor) readyLocked(t *task, nowMS int64) {
 	t.stage = ready
 	if nowMS-t.dueMS <= freshMS {
-		e.mu.fresh.push(t)
+		e.mu.fresh.push(entry{ms: t.dueMS, t: t})
 	} else {
-		e.mu.backlog.push(t)
+		e.mu.backlog.push(entry{ms: t.dueMS, t: t})
 	}
 }
 
 // releaseLocked lets go of a task that is settled, or takes it up once more. One
-// that was stuck is held no more, or its id is by a later task.
+// that was stuck is held no more, or its id is by a later task. While a run of it
+// without a claim is at work it stays, so that none begins beside that.
 func (e *Executor) releaseLocked(t *task) {
 	if e.mu.held[t.id] != t {
 		return
 	}
-	if t.again && !e.mu.stopping {
-		next := &task{id: t.id, dueMS: e.cfg.NowMS(), source: FromWheel}
-		e.mu.held[t.id] = next
-		e.readyLocked(next, next.dueMS)
+	if t.runsAlone() {
+		t.stage = leaving
+		return
+	}
+	if t.next != nil && !e.mu.stopping {
+		e.mu.held[t.id] = t.next
+		e.readyLocked(t.next, e.cfg.NowMS())
 		return
 	}
 	delete(e.mu.held, t.id)
@@ -231,7 +266,7 @@ func (e *Executor) releaseLocked(t *task) {
 
 // idleLocked reports whether Stop has nothing left to wait for, and tells it.
 func (e *Executor) idleLocked() bool {
-	if !e.mu.stopping || e.mu.running > 0 || e.mu.extra > 0 || e.mu.unsettled > 0 {
+	if !e.mu.stopping || e.mu.running > 0 || e.mu.extra > 0 || e.mu.unsettled > 0 || e.mu.asking > 0 {
 		return false
 	}
 	if !e.mu.isIdle {

@@ -315,12 +315,12 @@ func TestAClockThatRunsAheadMakesNoTaskEarlyAndNoHotLoop(t *testing.T) {
 	})
 }
 
-// Cases 35, 42, 83: while the store does not answer nothing runs, nothing is
-// lost, and the claim keeps its token.
+// Cases 35, 42, 83: while the store does not answer nothing is lost, and the claim
+// keeps its token.
 func TestAClaimIsRepeatedUnderItsTokenUntilAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var runs atomic.Int64
-		r := setup(t, func(context.Context, Task) error { runs.Add(1); return nil })
+		r := setup(t, func(context.Context, Task) error { runs.Add(1); return nil }, requireClaim)
 		failures := 5
 		r.store.claimErr = func() error {
 			if failures > 0 {
@@ -395,7 +395,7 @@ func TestNoHandlerBeginsAfterItsLease(t *testing.T) {
 		r := setup(t, func(_ context.Context, task Task) error {
 			tasks, at = append(tasks, task), time.Since(start)
 			return nil
-		})
+		}, requireClaim)
 		r.store.answerIn = []time.Duration{r.cfg.Lease}
 		r.schedule("A", start)
 		later(time.Hour)
@@ -432,24 +432,24 @@ func TestBothReadyListsGiveHalfOfAClaimOldestFirst(t *testing.T) {
 		r.mu.Lock()
 		r.cfg.Workers = 4
 		r.mu.Unlock()
-		batch, _ := r.take()
+		batch := r.take().parts[0]
 		var ids []string
-		for _, task := range batch {
+		for _, task := range batch.tasks {
 			ids = append(ids, task.id)
 		}
 		require.Equal(t, []string{"new2", "old2", "new1"}, ids)
-		r.drop(batch)
+		r.heard(batch, answers{dropped: batch.tasks})
 	})
 }
 
 func TestQueueGivesTheOldestFirst(t *testing.T) {
 	var q queue
 	for i := range 2000 {
-		q.push(&task{dueMS: int64(i * 7919 % 2003)})
+		q.push(entry{ms: int64(i * 7919 % 2003)})
 	}
 	last := int64(-1)
 	for q.len() > 0 {
-		next := q.pop().dueMS
+		next := q.pop().ms
 		require.GreaterOrEqual(t, next, last)
 		last = next
 	}

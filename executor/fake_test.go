@@ -25,6 +25,7 @@ type fakeStore struct {
 	attempt map[string]int
 	lost    map[string]bool
 	dead    map[string]string // the reason
+	forbids map[string]bool   // running, and cancelled meanwhile: no retry
 
 	claimErr  func() error    // asked before each claim
 	claimLost bool            // claims are made, and their answers never come
@@ -45,7 +46,7 @@ type fakeClaim struct {
 func newFakeStore() *fakeStore {
 	return &fakeStore{
 		due: map[string]int64{}, running: map[string]*fakeClaim{}, first: map[string]int64{},
-		attempt: map[string]int{}, lost: map[string]bool{}, dead: map[string]string{},
+		attempt: map[string]int{}, lost: map[string]bool{}, dead: map[string]string{}, forbids: map[string]bool{},
 	}
 }
 
@@ -53,6 +54,15 @@ func (s *fakeStore) schedule(id string, dueMS int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.due[id], s.first[id], s.attempt[id] = dueMS, dueMS, 0
+}
+
+func (s *fakeStore) cancel(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, due := s.due[id]
+	delete(s.due, id)
+	s.forbids[id] = s.running[id] != nil
+	return due && s.running[id] == nil
 }
 
 func (s *fakeStore) Claim(ctx context.Context, token string, ids []string, lease time.Duration, maxAttempts int) (persist.Claims, error) {
@@ -114,6 +124,12 @@ func (s *fakeStore) Ack(ctx context.Context, leases []persist.Lease) ([]persist.
 
 func (s *fakeStore) Retry(ctx context.Context, retries []persist.Retry) ([]persist.Settlement, error) {
 	return settle(s, retries, func(r persist.Retry) (persist.Lease, persist.Settlement) {
+		if _, successor := s.due[r.ID]; successor {
+			return r.Lease, persist.Settlement{ID: r.ID} // it wins
+		}
+		if s.forbids[r.ID] {
+			return r.Lease, persist.Settlement{ID: r.ID, State: persist.Settled}
+		}
 		if c := s.running[r.ID]; c != nil && c.token == r.Token {
 			s.due[r.ID] = r.DueMS
 			s.lost[r.ID] = s.lost[r.ID] || r.Abandoned
@@ -121,7 +137,7 @@ func (s *fakeStore) Retry(ctx context.Context, retries []persist.Retry) ([]persi
 				s.attempt[r.ID]--
 			}
 		}
-		return r.Lease, persist.Settlement{ID: r.ID, State: persist.Scheduled, DueMS: r.DueMS}
+		return r.Lease, persist.Settlement{ID: r.ID}
 	})
 }
 
@@ -181,6 +197,10 @@ func settle[T any](s *fakeStore, batch []T, op func(T) (persist.Lease, persist.S
 		lease, a := op(one)
 		if c := s.running[lease.ID]; c != nil && c.token == lease.Token {
 			delete(s.running, lease.ID)
+			delete(s.forbids, lease.ID)
+			if dueMS, ok := s.due[lease.ID]; ok { // by the retry, or by a successor
+				a = persist.Settlement{ID: lease.ID, State: persist.Scheduled, DueMS: dueMS}
+			}
 		} else {
 			a = persist.Settlement{ID: lease.ID}
 		}
@@ -259,6 +279,8 @@ func setup(t *testing.T, handler Handler, change ...func(*Config)) *rig {
 		Lease: 30 * time.Second, HandlerTimeout: 30 * time.Second,
 		Backoff: Backoff{Base: time.Second, Cap: time.Minute},
 		NowMS:   func() int64 { return time.Now().UnixMilli() },
+		LowerMS: func() int64 { return time.Now().UnixMilli() },
+		Calls:   new(arming.Calls),
 		Observe: func(persist.Sample) {},
 		Logger:  slog.New(slog.DiscardHandler),
 	}
@@ -278,6 +300,9 @@ func setup(t *testing.T, handler Handler, change ...func(*Config)) *rig {
 	return r
 }
 
+// requireClaim is for tests of what happens under claims alone.
+func requireClaim(c *Config) { c.RequireClaim = true }
+
 // schedule makes id due in the store and arms it.
 func (r *rig) schedule(id string, at time.Time) {
 	r.store.schedule(id, at.UnixMilli())
@@ -290,6 +315,19 @@ func due(at time.Time, ids ...string) (list []wheel.Due) {
 		list = append(list, wheel.Due{ID: id, DueMS: at.UnixMilli()})
 	}
 	return list
+}
+
+// sweep offers what is overdue in the store, as recovery does.
+func (r *rig) sweep() {
+	r.store.mu.Lock()
+	var due []wheel.Due
+	for id, dueMS := range r.store.due {
+		if dueMS <= time.Now().UnixMilli() {
+			due = append(due, wheel.Due{ID: id, DueMS: dueMS})
+		}
+	}
+	r.store.mu.Unlock()
+	r.Offer(due, FromSweep)
 }
 
 // later lets that much time pass in the bubble, and waits until all is at rest.

@@ -200,7 +200,7 @@ func TestARenewalThatIsAnsweredAfterTheEndLosesNoLease(t *testing.T) {
 func TestALeaseOfWhichLittleIsLeftIsLookedAtInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var notes noted[ended]
-		r := setup(t, heeds(&notes), func(c *Config) { c.Lease, c.HandlerTimeout = 6*time.Second, time.Minute })
+		r := setup(t, heeds(&notes), func(c *Config) { c.Lease, c.HandlerTimeout = 6*time.Second, time.Minute }, requireClaim)
 		r.store.answerIn = []time.Duration{5900 * time.Millisecond}
 		r.store.renewErr = func() error { return errors.New("down") }
 		time.Sleep(200 * time.Millisecond) // looks come at whole seconds

@@ -15,5 +15,5 @@ func (e *Executor) Problems() (problems []string) {
 	if e.alarms.full() {
 		problems = append(problems, fmt.Sprintf("OnDead is behind by %d calls: further dead tasks are not told", maxAlarms))
 	}
-	return problems
+	return append(problems, e.awayProblems()...)
 }

@@ -191,6 +191,7 @@ func playScene(t *testing.T, seed uint64, size int) {
 	change := func(c *Config) {
 		c.Store = &shaky{s.store, s.dice, &s.calm}
 		c.Workers, c.Lease, c.HandlerTimeout = 5, sceneLease, sceneTimeout
+		c.RequireClaim = true // else an id may run in both when the store is slow
 		c.Backoff = Backoff{Base: time.Second, Cap: 10 * time.Second, Jitter: 0.2, Attempts: 5}
 		if size > 1 {
 			c.Handler, c.BatchSize = nil, size

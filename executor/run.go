@@ -12,7 +12,7 @@ import (
 // outcome is what a run came to.
 type outcome struct {
 	kind   outcomeKind
-	atMS   int64         // retryLater, postpone: when to come again
+	atMS   int64         // retryLater, postpone, handBack of what has no answer: when to come again
 	wait   time.Duration // retryLater: how long that is
 	err    error         // bury: the last error
 	reason string        // bury: its text
@@ -40,6 +40,11 @@ func (e *Executor) run(c *call) {
 		return
 	}
 	e.countLateness(c)
+	e.attempt(ctx, c, outcomes)
+}
+
+// attempt calls the handler, and fills in what came of it, whatever the handler does.
+func (e *Executor) attempt(ctx context.Context, c *call, outcomes []outcome) {
 	errs, returned := []error(nil), false
 	defer func() {
 		if !returned {
@@ -59,7 +64,11 @@ func (e *Executor) run(c *call) {
 func (e *Executor) countLateness(c *call) {
 	nowMS := e.cfg.NowMS()
 	for _, t := range c.tasks {
-		if t.attempt == 1 {
+		switch {
+		case t.attempt > 1:
+		case t.begunMS != 0: // it ran without a claim then
+			e.stats.late.add(t.begunMS - t.firstMS)
+		default:
 			e.stats.late.add(nowMS - t.firstMS)
 		}
 	}

@@ -41,6 +41,10 @@ func (e *Executor) takeFinished() (batch []*task, over bool) {
 	defer e.mu.Unlock()
 	batch = e.mu.finished
 	e.mu.finished = nil
+	e.mu.settlingAt = time.Time{}
+	if len(batch) > 0 {
+		e.mu.settlingAt = time.Now()
+	}
 	return batch, len(batch) == 0 && e.idleLocked()
 }
 
@@ -112,9 +116,9 @@ func (e *Executor) retryOf(t *task) persist.Retry {
 	case postpone:
 		r.Uncounted = true
 	case handBack:
-		r.DueMS, r.Uncounted = t.firstMS, true
-		if t.attempt == 0 { // its claim has no answer
-			r.DueMS = t.dueMS
+		r.Uncounted = true
+		if t.attempt > 0 { // else its claim has no answer
+			r.DueMS = t.firstMS
 		}
 	case cutOff:
 		r.DueMS, r.Abandoned = e.cfg.NowMS(), true

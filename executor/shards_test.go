@@ -113,10 +113,16 @@ func (s *halfStore) Retry(ctx context.Context, retries []persist.Retry) ([]persi
 // onHalf is a rig whose store can be half away.
 func onHalf(t *testing.T, handler Handler, change ...func(*Config)) (*rig, *halfStore) {
 	half := &halfStore{}
-	r := setup(t, handler, append(change, func(c *Config) {
+	r := setup(t, handler, append([]func(*Config){func(c *Config) {
 		half.fakeStore = c.Store.(*fakeStore)
-		c.Store, c.Patience = half, 2*time.Second
-	})...)
+		c.Store, c.Patience, c.RequireClaim = half, 2*time.Second, true
+		c.ShardOf = func(id string) int {
+			if strings.HasPrefix(id, "far") {
+				return 1
+			}
+			return 0
+		}
+	}}, change...)...)
 	return r, half
 }
 

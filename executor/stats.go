@@ -2,9 +2,12 @@ package executor
 
 // Stats counts since Start. It is local and costs the same however much is pending.
 type Stats struct {
-	Ready   int // tasks that are due and wait for a worker
-	Running int // tasks that are being claimed, or with the handler
-	Stuck   int // calls of the handler that have not returned though their lease is over
+	Ready    int // tasks that are due and wait for a worker
+	Running  int // tasks that are being claimed, or with the handler
+	Stuck    int // calls of the handler that have not returned though their lease is over
+	Awaiting int // tasks that are due and wait for a claim from a shard of the store that is away
+
+	Unclaimed uint64 // runs without a claim, while the store was away; not in Lateness until claimed
 
 	Done      uint64 // acknowledged
 	Failed    uint64 // attempts that ended in an error, a panic or a timeout
@@ -26,12 +29,15 @@ type Stats struct {
 // Stats reads the counters.
 func (e *Executor) Stats() Stats {
 	e.mu.Lock()
-	ready, running, stuck := e.mu.fresh.len()+e.mu.backlog.len(), e.mu.running, e.mu.stuck
+	ready, running := e.mu.fresh.len()+e.mu.backlog.len(), e.mu.running
+	stuck, awaiting := e.mu.stuck, e.awaitingLocked()
 	e.mu.Unlock()
 	return Stats{
 		Ready:     ready,
 		Running:   running,
 		Stuck:     stuck,
+		Awaiting:  awaiting,
+		Unclaimed: e.stats.unclaimed.Load(),
 		Done:      e.stats.done.Load(),
 		Failed:    e.stats.failed.Load(),
 		Panicked:  e.stats.panicked.Load(),

@@ -26,9 +26,13 @@ func (e *Executor) Stop(ctx context.Context) error {
 	e.mu.Lock()
 	e.mu.stopping = true
 	e.mu.fresh, e.mu.backlog = queue{}, queue{}
-	for id, t := range e.mu.held {
-		if t.stage == ready {
-			delete(e.mu.held, id)
+	e.mu.waits, e.mu.claimed = queue{}, nil
+	for _, t := range e.mu.held {
+		switch t.stage {
+		case ready, aside:
+			e.releaseLocked(t)
+		case granted:
+			e.handBackLocked(t)
 		}
 	}
 	e.idleLocked()
@@ -75,7 +79,13 @@ func (e *Executor) abandon(ctx context.Context) error {
 	if !settled {
 		return fmt.Errorf("executor: the store did not take the last %d answers; their leases will run out: %w", len(last), ctx.Err())
 	}
-	return fmt.Errorf("executor: %d handlers are still running: %w", len(e.mu.calls), ctx.Err())
+	atWork := len(e.mu.calls)
+	for _, t := range e.mu.held {
+		if t.runsAlone() {
+			atWork++
+		}
+	}
+	return fmt.Errorf("executor: %d handlers are still running: %w", atWork, ctx.Err())
 }
 
 // takeAll takes everything that the store may count as ours: what has finished; what is
@@ -86,8 +96,8 @@ func (e *Executor) takeAll() []*task {
 	defer e.mu.Unlock()
 	all := e.mu.finished
 	e.mu.finished = nil
-	take := func(t *task, kind outcomeKind) {
-		t.outcome = outcome{kind: kind}
+	take := func(t *task, o outcome) {
+		t.outcome = o
 		e.mu.unsettled++
 		all = append(all, t)
 	}
@@ -100,17 +110,20 @@ func (e *Executor) takeAll() []*task {
 			switch {
 			case t.lost: // nothing of it is ours
 			case c.ctx == nil:
-				take(t, handBack)
+				take(t, outcome{kind: handBack})
 			default:
-				take(t, cutOff)
+				take(t, outcome{kind: cutOff})
 			}
 		}
 	}
 	for _, t := range e.mu.held {
 		if t.stage == claiming {
-			e.mu.running--
+			if t.worker {
+				t.worker = false
+				e.mu.running--
+			}
 			t.stage = finished
-			take(t, handBack)
+			take(t, outcome{kind: handBack, atMS: t.dueMS})
 		}
 	}
 	return all

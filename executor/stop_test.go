@@ -84,7 +84,7 @@ func TestAHandlerThatStopCutsOffIsNoTimeout(t *testing.T) {
 // What a claim without an answer may have taken does not wait for the end of its lease.
 func TestStopHandsBackAClaimThatHasNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := setup(t, func(context.Context, Task) error { t.Error("ran"); return nil })
+		r := setup(t, func(context.Context, Task) error { t.Error("ran"); return nil }, requireClaim)
 		r.store.claimLost = true
 		now := time.Now()
 		first := now.UnixMilli()
@@ -110,7 +110,7 @@ func TestStopHandsBackAClaimThatHasNoAnswer(t *testing.T) {
 // The claim never arrived: there is nothing to hand back, and nothing to complain of.
 func TestStopHandsNothingBackOfAClaimThatWasNotMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := setup(t, func(context.Context, Task) error { t.Error("ran"); return nil })
+		r := setup(t, func(context.Context, Task) error { t.Error("ran"); return nil }, requireClaim)
 		r.store.claimErr = func() error { return errors.New("down") }
 		r.schedule("A", time.Now())
 		later(time.Second)
@@ -127,7 +127,7 @@ func TestStopHandsNothingBackOfAClaimThatWasNotMade(t *testing.T) {
 // The answer comes after Stop has begun: its tasks have not.
 func TestStopHandsBackWhatIsClaimedAfterItBegan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := setup(t, func(context.Context, Task) error { t.Error("ran"); return nil })
+		r := setup(t, func(context.Context, Task) error { t.Error("ran"); return nil }, requireClaim)
 		r.store.answerIn = []time.Duration{5 * time.Second}
 		first := time.Now().UnixMilli()
 		r.schedule("A", time.Now())
@@ -183,7 +183,7 @@ func TestStopHandsBackWhatItCanWhileAShardIsAway(t *testing.T) {
 // Stop gives up when a task is claimed and on its way to its worker.
 func TestACallThatStopHandsBackBeforeItBeganNeverBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := setup(t, func(context.Context, Task) error { t.Error("ran"); return nil })
+		r := setup(t, func(context.Context, Task) error { t.Error("ran"); return nil }, requireClaim)
 		c := &call{tasks: []*task{{id: "A", attempt: 1, stage: running}}, lease: time.Now().Add(time.Hour)}
 		r.mu.Lock()
 		r.mu.held["A"], r.mu.calls[c], r.mu.running = c.tasks[0], struct{}{}, 1
@@ -224,7 +224,7 @@ func TestStopEndsWhileTheStoreIsAway(t *testing.T) {
 }
 
 func TestWhatIsOfferedAfterStopIsLeftToTheStore(t *testing.T) {
-	r := setup(t, func(context.Context, Task) error { t.Error("ran"); return nil })
+	r := setup(t, func(context.Context, Task) error { t.Error("ran"); return nil }, requireClaim)
 	require.NoError(t, r.Stop(t.Context()))
 	require.Empty(t, r.Offer([]wheel.Due{{ID: "A", DueMS: 1}}, FromSweep))
 	require.Zero(t, r.Ready())

@@ -17,7 +17,7 @@ func (r *Redis) Waiting() (ids int) {
 
 // ShardOf is the shard of an id in a store of so many.
 func ShardOf(id string, shards int) int {
-	return (&Redis{shards: make([]*shard, shards)}).shardOf(id)
+	return (&Redis{shards: make([]*shard, shards)}).ShardOf(id)
 }
 
 // FlushSource is lua/flush.lua with what stands in front of it.

@@ -90,9 +90,9 @@ func (s *shard) close(ctx context.Context) error {
 	return nil
 }
 
-// shardOf is the shard of an id: FNV-1a, 32 bits, modulo their number. Another rule
-// would not find again what is stored.
-func (r *Redis) shardOf(id string) int {
+// ShardOf is the shard that has an id, from 0 on: FNV-1a, 32 bits, modulo their
+// number. Another rule would not find again what is stored.
+func (r *Redis) ShardOf(id string) int {
 	if len(r.shards) == 1 {
 		return 0
 	}
@@ -114,7 +114,7 @@ func (r *Redis) split(n int, id func(i int) string) []part {
 	}
 	places := make([][]int, len(r.shards))
 	for i := range n {
-		s := r.shardOf(id(i))
+		s := r.ShardOf(id(i))
 		places[s] = append(places[s], i)
 	}
 	parts := make([]part, 0, min(n, len(r.shards)))

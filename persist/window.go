@@ -46,7 +46,7 @@ func (r *Redis) Window(ctx context.Context, after Cursor, untilMS int64, limit i
 			if page.Clock.Sent.IsZero() || w.clock.StoreUS < page.Clock.StoreUS {
 				page.Clock = w.clock // of several the one furthest behind, as in Claim
 			}
-			return slices.DeleteFunc(w.dues, func(d Due) bool { return r.shardOf(d.ID) != s.number }), after, w.more, nil
+			return slices.DeleteFunc(w.dues, func(d Due) bool { return r.ShardOf(d.ID) != s.number }), after, w.more, nil
 		},
 	}
 	var err error

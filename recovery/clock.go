@@ -64,3 +64,14 @@ func (c *Clock) Observe(s persist.Sample) {
 func (c *Clock) NowMS() int64 {
 	return (time.Since(c.base).Microseconds() + c.lowUS.Load()) / 1000
 }
+
+// LowerMS is a time, in Unix milliseconds, that the store's clock has reached, whatever
+// the two clocks may have drifted apart since the last reading: what that reading
+// showed, and the local time since it was received, less 1/2000 of that. An earlier reading
+// that says more counts for more.
+func (c *Clock) LowerMS() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	localUS := time.Since(c.base).Microseconds()
+	return (localUS + c.lowUS.Load() - max(localUS-c.mu.localUS, 0)/driftPer - 1) / 1000
+}

@@ -87,3 +87,29 @@ func TestADriftingClockIsFollowed(t *testing.T) {
 		}
 	}
 }
+
+// However long the store is away, and however its clock drifts meanwhile.
+func TestTheLowerBoundIsNeverAheadOfTheStoresClockAndFallsBehindByTheDriftAlone(t *testing.T) {
+	for _, ppm := range []int64{-500, 0, 500} {
+		synctest.Test(t, func(t *testing.T) {
+			c, start := NewClock(), time.Now()
+			require.Less(t, c.LowerMS(), int64(10), "nothing is known")
+			store := func() time.Time {
+				return time.Now().Add(time.Hour).Add(time.Since(start) * time.Duration(ppm) / 1_000_000)
+			}
+			for range 100 {
+				sent := time.Now()
+				time.Sleep(time.Millisecond)
+				c.Observe(persist.Sample{Sent: sent, Received: time.Now(), StoreUS: store().UnixMicro()})
+				time.Sleep(time.Second)
+			}
+			for range 100 {
+				time.Sleep(time.Minute)
+				behind := store().UnixMilli() - c.LowerMS()
+				require.GreaterOrEqual(t, behind, int64(0))
+				require.LessOrEqual(t, behind, time.Since(start).Milliseconds()/1000+10)
+				require.LessOrEqual(t, c.LowerMS(), c.NowMS())
+			}
+		})
+	}
+}

@@ -58,6 +58,7 @@ type Board struct {
 		queued  uint64          // ops put into the queue so far
 		carried uint64          // ops carried out so far
 		news    chan struct{}   // closed when carried grows; nil: nobody waits
+		recent  recent
 		stopped bool
 	}
 }
@@ -69,8 +70,9 @@ type touch struct {
 
 // mark is when an id was last decided about.
 type mark struct {
-	user uint64 // seq of the last user's answer
-	any  uint64 // seq of the last answer of either kind
+	user  uint64 // seq of the last user's answer
+	any   uint64 // seq of the last answer of either kind
+	dueMS int64  // what the last user's answer said; Never: cancelled
 }
 
 // op is one thing to be done to the wheel.
@@ -188,7 +190,7 @@ func (b *Board) Arm(t Ticket, id string, dueMS int64) bool {
 	if b.mu.touched[id].user > t.seq {
 		return false
 	}
-	b.touchLocked(id, false)
+	b.touchLocked(id, nobody)
 	b.armLocked(id, dueMS)
 	return true
 }
@@ -208,7 +210,7 @@ func (b *Board) Missed(t Ticket, id string) {
 func (b *Board) UserScheduled(id string, dueMS int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.touchLocked(id, true)
+	b.touchLocked(id, dueMS)
 	b.armLocked(id, dueMS)
 }
 
@@ -216,19 +218,25 @@ func (b *Board) UserScheduled(id string, dueMS int64) {
 func (b *Board) UserCancelled(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.touchLocked(id, true)
+	b.touchLocked(id, Never)
 	b.addLocked(op{kind: disarm, id: id})
 }
 
-func (b *Board) touchLocked(id string, byUser bool) {
+// nobody is the due time of an answer that is no user's.
+const nobody = -1
+
+func (b *Board) touchLocked(id string, userDueMS int64) {
 	b.mu.seq++
+	if userDueMS != nobody {
+		b.mu.recent.note(id, userDueMS)
+	}
 	if len(b.mu.open) == 0 {
 		return // nobody has asked: there is no answer that could be late
 	}
 	m := b.mu.touched[id]
 	m.any = b.mu.seq
-	if byUser {
-		m.user = b.mu.seq
+	if userDueMS != nobody {
+		m.user, m.dueMS = b.mu.seq, userDueMS
 	}
 	b.mu.touched[id] = m
 	b.mu.order = append(b.mu.order, touch{id, b.mu.seq})

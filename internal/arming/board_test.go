@@ -159,7 +159,7 @@ func TestUserAnswersAreForgottenWhenNoQuestionIsOlder(t *testing.T) {
 	b.UserScheduled("0", 2)
 	require.Len(t, b.mu.touched, 101)
 	b.End(first)
-	require.Equal(t, map[string]mark{"A": {102, 102}, "0": {103, 103}}, b.mu.touched)
+	require.Equal(t, map[string]mark{"A": {102, 102, 2}, "0": {103, 103, 2}}, b.mu.touched)
 	require.Len(t, b.mu.order, 2)
 	b.End(second)
 	require.Empty(t, b.mu.touched)

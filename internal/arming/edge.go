@@ -60,7 +60,7 @@ func ArmAll[Due ~struct {
 			continue
 		}
 		if b.mu.overdue > 0 {
-			b.touchLocked(d.ID, false)
+			b.touchLocked(d.ID, nobody)
 		}
 		b.armLocked(d.ID, d.DueMS)
 	}

@@ -1,0 +1,170 @@
+package executor
+
+import (
+	"crypto/rand"
+	"slices"
+	"time"
+
+	"github.com/orderwheel/orderwheel/persist"
+)
+
+// takeMost bounds the ready ids looked at in one go, while the mutex is held.
+const takeMost = 4096
+
+// work is what the claim loop has to do.
+type work struct {
+	claimed   []*call // claimed already, and there is a worker for it now
+	unclaimed []lone  // to run without a claim
+	parts     []*part // to claim
+	stopping  bool
+	more      bool          // there is more to look at, at once
+	again     time.Duration // when to look again, if nothing happens; 0: then
+}
+
+// take gives work to the workers that are free: first what is claimed already, then
+// the oldest of the ready lists. Ids whose shard is away run without a claim, if they
+// may, or are put aside until it is back.
+func (e *Executor) take() (w work) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.mu.stopping {
+		return work{stopping: true}
+	}
+	taking := taking{e: e, w: &w, free: e.freeLocked() / e.size}
+	before := taking.free
+	taking.claimedLocked()
+	if len(e.mu.away) > 0 {
+		taking.lowMS = e.cfg.LowerMS()
+		taking.wakenLocked()
+	}
+	taking.readyLocked()
+	for _, p := range w.parts {
+		e.mu.running += len(p.tasks)
+		e.reserveLocked(p)
+	}
+	w.more = w.more || before > taking.free
+	return w
+}
+
+// taking is one take. Its methods need Executor.mu.
+type taking struct {
+	e     *Executor
+	w     *work
+	free  int   // workers; each takes one call
+	lowMS int64 // the store's clock, at least; only where a shard is away
+}
+
+func (k *taking) claimedLocked() {
+	mu := &k.e.mu
+	for k.free > 0 && len(mu.claimed) > 0 {
+		n := min(k.e.size, len(mu.claimed))
+		tasks := slices.Clone(mu.claimed[:n])
+		clear(mu.claimed[:n])
+		mu.claimed = mu.claimed[n:]
+		k.free--
+		k.w.claimed = append(k.w.claimed, k.e.callLocked(tasks))
+	}
+}
+
+// readyLocked takes from the ready lists. While both wait, each gives half. What is asked
+// of a shard takes whole workers: up to BatchSize tasks each.
+func (k *taking) readyLocked() {
+	e := k.e
+	room := min(k.roomLocked(), persist.MaxBatch)
+	asked := 0
+	for looked, taken := 0, 0; k.free > 0 || k.hasRoom(); looked++ {
+		q := &e.mu.fresh
+		if q.len() == 0 || e.mu.backlog.len() > 0 && taken%2 == 1 {
+			q = &e.mu.backlog
+		}
+		if q.len() == 0 {
+			return
+		}
+		if looked == takeMost {
+			k.w.more = true
+			return
+		}
+		t := q.first().t
+		shard := e.cfg.shardOf(t.id)
+		if o := e.mu.away[shard]; o != nil {
+			if k.free == 0 {
+				return
+			}
+			q.pop()
+			if k.unclaimedLocked(t, o) {
+				taken++
+			}
+			continue
+		}
+		if asked == room {
+			k.w.again = k.sooner(awayAfter)
+			return
+		}
+		p := k.partOf(shard)
+		if p == nil || len(p.tasks)%e.size == 0 {
+			if k.free == 0 {
+				return
+			}
+			k.free--
+		}
+		q.pop()
+		if p == nil {
+			p = k.addPartLocked(shard)
+		}
+		p.tasks = append(p.tasks, t)
+		t.stage, t.worker, t.token = claiming, true, p.token
+		asked++
+		taken++
+	}
+}
+
+// partOf is what is asked of shard; nil: nothing so far.
+func (k *taking) partOf(shard int) *part {
+	for _, p := range k.w.parts {
+		if p.shard == shard {
+			return p
+		}
+	}
+	return nil
+}
+
+// hasRoom reports whether a worker that is spoken for could have one more task.
+func (k *taking) hasRoom() bool {
+	for _, p := range k.w.parts {
+		if len(p.tasks)%k.e.size > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (k *taking) addPartLocked(shard int) *part {
+	p := &part{shard: shard, token: rand.Text()}
+	k.w.parts = append(k.w.parts, p)
+	k.e.mu.asking++
+	return p
+}
+
+// roomLocked is how many tasks may be claimed so that the finished ones which wait for
+// the store's answer stay in bounds. With too many of them none is, and so nobody would
+// notice that the store is away; so when its answer is late some are claimed, one by one,
+// at most one for each worker.
+func (k *taking) roomLocked() int {
+	e := k.e
+	most, have := e.cfg.Workers*max(unsettledPerWorker, 2*e.size), e.mu.unsettled+(e.cfg.Workers-k.free)*e.size
+	switch {
+	case have < most:
+		return min(k.free*e.size, most-have)
+	case have < most+e.cfg.Workers*e.size && !e.mu.settlingAt.IsZero() && time.Since(e.mu.settlingAt) >= awayAfter:
+		return min(k.free, 1)
+	}
+	return 0
+}
+
+// sooner is the wait until the next look, if that is to be after d at the latest.
+func (k *taking) sooner(d time.Duration) time.Duration {
+	if k.w.again == 0 {
+		return d
+	}
+	return min(k.w.again, d)
+}
