@@ -72,6 +72,8 @@ type run struct {
 	exec  *executor.Executor
 	rec   *recovery.Recovery
 
+	warnings []string // of Check
+
 	wheelStopped chan struct{} // closed when the wheel has stopped; nil: not asked yet
 }
 
@@ -122,6 +124,7 @@ func (e *Engine) Start(ctx context.Context) error {
 		return fmt.Errorf("orderwheel: start: reading the store's clock: %w", err)
 	}
 	r := e.newRun(now)
+	r.warnings = warnings
 	if err := r.exec.Start(); err != nil {
 		return fmt.Errorf("orderwheel: start: %w", err)
 	}

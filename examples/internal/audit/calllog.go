@@ -57,8 +57,14 @@ func (l *callLog) enter(at time.Time, t executor.Task) (number uint64) {
 	return number
 }
 
-// claimOf says how a call came to its task: by a claim, always, as the engine is.
-func claimOf(executor.Task) string { return claimed }
+// claimOf says how a call came to its task: by a claim, or, while Redis was away,
+// without one.
+func claimOf(t executor.Task) string {
+	if t.Unclaimed {
+		return unclaimed
+	}
+	return claimed
+}
 
 func (l *callLog) leave(at time.Time, number uint64, err error) {
 	text := ""
