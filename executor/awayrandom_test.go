@@ -143,6 +143,9 @@ func TestRunsWithoutClaimsKeepTheRulesWhateverHappens(t *testing.T) {
 					c.Workers = 1 + rnd.IntN(4)
 					c.Backoff = Backoff{Base: 100 * time.Millisecond, Cap: time.Second, Jitter: 0.2}
 					c.LowerMS = func() int64 { return time.Now().Add(-behind).UnixMilli() }
+					if size := 1 + rnd.IntN(5); size > 1 {
+						inBatches(size, new(noted[int]), new(noted[int]))(c)
+					}
 				})
 				for range 400 {
 					s.step()
@@ -164,7 +167,7 @@ func TestRunsWithoutClaimsKeepTheRulesWhateverHappens(t *testing.T) {
 				require.Zero(t, due+running)
 				e := s.Executor
 				require.Empty(t, e.mu.held)
-				require.Zero(t, s.Stats().Running+e.mu.asking+len(e.mu.away)+e.mu.waits.len()+len(e.mu.claimed))
+				require.Zero(t, s.Stats().Running+e.mu.spare+len(e.mu.calls)+e.mu.asking+len(e.mu.away)+e.mu.waits.len()+len(e.mu.claimed))
 				require.LessOrEqual(t, s.atOnce(), s.cfg.Workers)
 			})
 		})
