@@ -44,7 +44,7 @@ func TestEachTaskRunsOnceAndNothingIsLeft(t *testing.T) {
 	onBoth(t, func(t *testing.T, rdb *redis.Client) {
 		var r runs
 		// A claim that is slow because all wait for a processor must not count.
-		eng := start(t, rdb, r.handle, func(c *orderwheel.Config) { c.RequireClaim = true })
+		eng := start(t, rdb, r.handle)
 		for i := range 100 {
 			require.NoError(t, eng.Schedule(t.Context(), fmt.Sprint(i), time.Now().Add(time.Duration(i)*5*time.Millisecond)))
 		}

@@ -33,7 +33,6 @@ func TestFiveInstancesRunEachTaskOnce(t *testing.T) {
 	for i := range engines {
 		engines[i] = start(t, server.Client(t), r.handle, func(c *orderwheel.Config) {
 			c.SweepEvery, c.Grace = 20*time.Millisecond, time.Millisecond
-			c.RequireClaim = true // a claim that is slow because all wait for a processor must not count
 		})
 	}
 	at := time.Now().Add(300 * time.Millisecond)
@@ -89,7 +88,6 @@ func TestWhatComesDueWhileRedisIsAwayRunsWhenItIsBack(t *testing.T) {
 	var log syncBuffer
 	var r runs
 	eng := start(t, server.Client(t), r.handle, func(c *orderwheel.Config) {
-		c.RequireClaim = true
 		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	})
 	at := time.Now().Add(5 * time.Second)

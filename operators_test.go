@@ -21,7 +21,7 @@ func TestManyAreScheduledAtOnceAndEachRunsOnce(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
 	var r runs
-	eng := start(t, rdb, r.handle, func(c *orderwheel.Config) { c.RequireClaim = true })
+	eng := start(t, rdb, r.handle)
 	now, err := eng.Now(t.Context())
 	require.NoError(t, err)
 	var dues []orderwheel.Due
@@ -103,7 +103,7 @@ func TestAnOperatorSeesTheDeadAndBringsThemBackOrForgetsThem(t *testing.T) {
 		}
 		well <- task.ID
 		return nil
-	}, func(c *orderwheel.Config) { c.RequireClaim = true })
+	})
 	ctx := t.Context()
 	require.NoError(t, eng.ScheduleMany(ctx, []orderwheel.Due{{ID: "a", At: time.Now()}, {ID: "b", At: time.Now()}}))
 	require.Eventually(t, func() bool {
@@ -147,7 +147,7 @@ func TestARequeuedTaskRunsAlthoughTheEngineWasNotRunning(t *testing.T) {
 			return executor.Permanent(errors.New("broken"))
 		}
 		return nil
-	}, func(c *orderwheel.Config) { c.RequireClaim = true })
+	})
 	require.NoError(t, eng.Schedule(t.Context(), "a", time.Now()))
 	require.Eventually(t, func() bool {
 		d, err := eng.Depth(t.Context())

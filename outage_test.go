@@ -96,7 +96,7 @@ func TestHandlersRunWhileRedisIsPausedAndNothingIsLeftOver(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	l := newLedger(t)
-	eng := start(t, server.Client(t), l.handle)
+	eng := start(t, server.Client(t), l.handle, unclaimed)
 	const n = 5000
 	at := time.Now().Add(6 * time.Second)
 	scheduleMany(t, eng, n, at)
@@ -118,7 +118,7 @@ func TestWithRequireClaimNoHandlerRunsWhileRedisIsPaused(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	l := newLedger(t)
-	eng := start(t, server.Client(t), l.handle, func(c *orderwheel.Config) { c.RequireClaim = true })
+	eng := start(t, server.Client(t), l.handle)
 	const n = 5000
 	at := time.Now().Add(6 * time.Second)
 	scheduleMany(t, eng, n, at)
@@ -135,7 +135,7 @@ func TestHandlersRunWhileRedisIsDeadAndNothingIsLeftOver(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	l := newLedger(t)
-	eng := start(t, server.Client(t), l.handle)
+	eng := start(t, server.Client(t), l.handle, unclaimed)
 	const n = 1000
 	at := time.Now().Add(6 * time.Second)
 	scheduleMany(t, eng, n, at)
@@ -151,7 +151,7 @@ func TestWhatTheUserHasCancelledDoesNotRunInAnOutage(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	l := newLedger(t)
-	eng := start(t, server.Client(t), l.handle)
+	eng := start(t, server.Client(t), l.handle, unclaimed)
 	at := time.Now().Add(2 * time.Second)
 	for _, id := range []string{"cancelled", "unknown", "moved", "runs"} {
 		require.NoError(t, eng.Schedule(t.Context(), id, at))
@@ -194,7 +194,7 @@ func TestACancelOfWhatHasRunInAnOutageSaysThatItHasStarted(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	l := newLedger(t)
-	eng := start(t, server.Client(t), l.handle)
+	eng := start(t, server.Client(t), l.handle, unclaimed)
 	at := time.Now().Add(500 * time.Millisecond)
 	require.NoError(t, eng.Schedule(t.Context(), "A", at))
 	server.Pause()
@@ -231,7 +231,7 @@ func TestStopEndsInTimeWhileRedisIsPaused(t *testing.T) {
 	stop(t, eng)
 	// All of it stands in Redis, and the next engine runs it; but for those of the claim
 	// that Redis had in hand, which come when their lease is over.
-	next := start(t, server.Client(t), l.handle)
+	next := start(t, server.Client(t), l.handle, unclaimed)
 	require.Eventually(t, func() bool { return next.Stats().Executor.Done >= n-64 }, hang, time.Millisecond)
 	store, err := persist.New(server.Client(t), persist.Options{})
 	require.NoError(t, err)

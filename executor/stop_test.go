@@ -192,16 +192,22 @@ func TestACallThatStopHandsBackBeforeItBeganNeverBegins(t *testing.T) {
 		require.Equal(t, handBack, taken[0].outcome.kind)
 		r.release(taken)
 		r.run(c)
+		synctest.Wait()
+		r.mu.Lock()
 		require.Empty(t, r.mu.held)
 		require.Zero(t, r.mu.running)
 		require.Empty(t, r.mu.finished, "its end changes nothing")
 
 		c = &call{tasks: []*task{{id: "B", attempt: 1, stage: running}}, lease: time.Now().Add(time.Hour)}
 		r.mu.calls[c], r.mu.running = struct{}{}, 1
+		r.mu.Unlock()
 		r.giveUp()
 		_, end, ok := r.begin(c)
 		end()
 		require.False(t, ok, "Stop has given up, and takes it in a moment")
+		synctest.Wait()
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		delete(r.mu.calls, c)
 		r.mu.running = 0
 	})
