@@ -1,7 +1,6 @@
 package orderwheel_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/orderwheel/orderwheel"
 	"github.com/orderwheel/orderwheel/executor"
+	"github.com/orderwheel/orderwheel/internal/logbuffer"
 	"github.com/orderwheel/orderwheel/internal/redistest"
 	"github.com/orderwheel/orderwheel/persist"
 	"github.com/orderwheel/orderwheel/wheel"
@@ -85,7 +85,7 @@ func TestATaskWhoseLeaseIsOverRunsAgain(t *testing.T) {
 func TestWhatComesDueWhileRedisIsAwayRunsWhenItIsBack(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
-	var log syncBuffer
+	var log logbuffer.Buffer
 	var r runs
 	eng := start(t, server.Client(t), r.handle, func(c *orderwheel.Config) {
 		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
@@ -159,23 +159,6 @@ func TestStartSaysWhatIsWrongWithRedis(t *testing.T) {
 		require.ErrorIs(t, eng.Start(t.Context()), persist.ErrFatal)
 		stop(t, eng)
 	})
-}
-
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }
 
 type panickingLog struct{ slog.Handler }

@@ -75,11 +75,17 @@ func (r *reply) claim(id string) judgedClaim {
 
 func checkClaim(token string, lease time.Duration) error {
 	var f faults
-	if !tokenRE.MatchString(token) {
-		f.add(fmt.Errorf("%w: token is %q: use 1 to 64 visible ASCII characters, not a single -", ErrInvalid, token))
-	}
+	f.add(checkToken("token", token))
 	f.add(checkLease(lease))
 	return f.err()
+}
+
+// checkToken judges what stands as one word in a record.
+func checkToken(field, value string) error {
+	if !tokenRE.MatchString(value) {
+		return fmt.Errorf("%w: %s is %q: use 1 to 64 visible ASCII characters, not a single -", ErrInvalid, field, value)
+	}
+	return nil
 }
 
 // ceilMS rounds up to milliseconds.

@@ -215,11 +215,9 @@ func (m *Memory) TakeTurn(ctx context.Context, owner string, lease time.Duration
 	if err := checkTurn(owner, lease); err != nil {
 		return TurnRefused, 0, err
 	}
-	how := "take"
-	if force {
-		how = "force"
-	}
-	err = m.do(ctx, "taketurn", func(_ *tasks, now Sample) { turn, left = m.mu.turn.ask(owner, how, now.ms(), ceilMS(lease)) })
+	err = m.do(ctx, "taketurn", func(_ *tasks, now Sample) {
+		turn, left = m.mu.turn.ask(owner, howToTake(force), now.ms(), ceilMS(lease))
+	})
 	return turn, left, err
 }
 

@@ -27,11 +27,7 @@ const (
 // ErrInvalid is returned for another, and for a lease that is not longer than 0. An
 // answer that was lost is no harm: to ask again answers TurnKept.
 func (r *Redis) TakeTurn(ctx context.Context, owner string, lease time.Duration, force bool) (turn Turn, left time.Duration, err error) {
-	how := "take"
-	if force {
-		how = "force"
-	}
-	return r.turn(ctx, takeScript, owner, how, lease)
+	return r.turn(ctx, takeScript, owner, howToTake(force), lease)
 }
 
 // EndTurn gives the turn back, and lets it rest: until rest is over nobody gets it
@@ -53,9 +49,17 @@ func (r *Redis) turn(ctx context.Context, sc *script, owner, how string, d time.
 	return turn, left, rp.done()
 }
 
+// howToTake is what lua/turn.lua is asked for.
+func howToTake(force bool) string {
+	if force {
+		return "force"
+	}
+	return "take"
+}
+
 func checkTurn(owner string, d time.Duration) error {
-	if !tokenRE.MatchString(owner) || owner == "-" {
-		return fmt.Errorf("%w: owner is %q: use 1 to 64 visible ASCII characters, not a single -", ErrInvalid, owner)
+	if err := checkToken("owner", owner); err != nil {
+		return err
 	}
 	if d <= 0 {
 		return fmt.Errorf("%w: the turn's time is %v: it must be longer than 0", ErrInvalid, d)

@@ -1,13 +1,12 @@
 package recovery
 
 import (
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/orderwheel/orderwheel/internal/caselist"
 )
 
 // The cases of cases.md, section "Persistence, recovery, claims". Those that are recovery's are
@@ -44,30 +43,13 @@ var cases = map[string]struct {
 
 func TestEachCaseHasItsTestOrSaysWhyNot(t *testing.T) {
 	t.Parallel()
-	named := regexp.MustCompile(`^\w+(\.\w+)?$`)
 	for n, c := range cases {
 		require.True(t, len(c.tests) > 0 || c.why != "", "case %s", n)
 		for _, test := range c.tests {
-			require.Regexp(t, named, test)
-			dir, name := ".", test
-			if room, in, other := strings.Cut(test, "."); other {
-				dir, name = filepath.Join("..", strings.TrimPrefix(room, "orderwheel")), in
+			if !strings.Contains(test, ".") {
+				test = "recovery." + test
 			}
-			require.True(t, hasTest(t, dir, name), "case %s: there is no %s", n, test)
+			caselist.RequireTest(t, test)
 		}
 	}
-}
-
-func hasTest(t *testing.T, dir, name string) bool {
-	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	require.NoError(t, err)
-	for _, path := range paths {
-		source, err := os.ReadFile(path)
-		require.NoError(t, err)
-		if strings.Contains(string(source), "\nfunc "+name+"(t ") {
-			return true
-		}
-	}
-	return false
 }

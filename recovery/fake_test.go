@@ -1,7 +1,6 @@
 package recovery
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"log/slog"
@@ -18,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/orderwheel/orderwheel/internal/arming"
+	"github.com/orderwheel/orderwheel/internal/logbuffer"
 	"github.com/orderwheel/orderwheel/persist"
 	"github.com/orderwheel/orderwheel/wheel"
 )
@@ -239,25 +239,7 @@ type rig struct {
 	wheel *armed
 	ready atomic.Int64
 	fired func([]wheel.Due) // what the wheel fires, where it is not nil
-	log   syncBuffer
-}
-
-// syncBuffer is a log that many write to.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
+	log   logbuffer.Buffer
 }
 
 // armed is what the wheel in use holds.

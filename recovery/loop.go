@@ -102,23 +102,42 @@ func (p *pulse) end(err error) (news bool) {
 func (p *pulse) problem() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case !p.mu.since.IsZero():
-		return fmt.Sprintf("%s has failed for %v: %v", p.what, seconds(time.Since(p.mu.since)), p.mu.err)
-	case !p.mu.begun.IsZero() && time.Since(p.mu.begun) > max(stuckAfter, 5*p.pace):
+	if text := p.failingLocked(); text != "" {
+		return text
+	}
+	if !p.mu.begun.IsZero() && time.Since(p.mu.begun) > max(stuckAfter, 5*p.pace) {
 		return fmt.Sprintf("%s has waited for an answer for %v", p.what, seconds(time.Since(p.mu.begun)))
 	}
 	return ""
+}
+
+// failing is problem for rounds that may take as long as they like.
+func (p *pulse) failing() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failingLocked()
+}
+
+func (p *pulse) failingLocked() string {
+	if p.mu.since.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("%s has failed for %v: %v", p.what, seconds(time.Since(p.mu.since)), p.mu.err)
 }
 
 func seconds(d time.Duration) time.Duration { return d.Round(time.Second) }
 
 // patiently bounds what may be answered by some shards only.
 func (r *Recovery) patiently(ctx context.Context) (context.Context, context.CancelFunc) {
-	if r.cfg.Patience == 0 {
+	return within(ctx, r.cfg.Patience)
+}
+
+// within bounds ctx; 0: it does not.
+func within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if d == 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, r.cfg.Patience)
+	return context.WithTimeout(ctx, d)
 }
 
 func kick(c chan struct{}) {

@@ -37,13 +37,11 @@ type rounds struct {
 	kick   chan struct{} // capacity 1: the store has lost writes
 	owner  string        // of the turn, new for each Recovery
 	source source
+	pulse  pulse
 
 	mu struct {
 		sync.Mutex
-		begun time.Time // of the round under way; zero: there is none
-		err   error     // of the last round
-		since time.Time // of the first that failed
-		last  tally     // of the last round that went through
+		last tally // of the last round that went through
 	}
 }
 
@@ -61,6 +59,7 @@ type tally struct {
 func (c *rounds) init() {
 	c.kick = make(chan struct{}, 1)
 	c.owner = rand.Text()
+	c.pulse.event, c.pulse.what = "reconcile_failed", "reconciling with the order database"
 }
 
 // reconcileLoop makes a round at Start, every ReconcileEvery, and at once when the store
@@ -87,6 +86,7 @@ func (r *Recovery) reconcileLoop() {
 // again.
 func (r *Recovery) reconcile(ctx context.Context, force bool) (wait time.Duration) {
 	losses := r.losses.count()
+	r.rounds.pulse.begin()
 	turn, left, err := r.cfg.Store.TakeTurn(ctx, r.rounds.owner, turnLease, force)
 	if err != nil {
 		r.rounds.ended(r, tally{}, fmt.Errorf("recovery: asking for the turn to reconcile: %w", err))
@@ -100,7 +100,6 @@ func (r *Recovery) reconcile(ctx context.Context, force bool) (wait time.Duratio
 		return max(left, looksAgain)
 	}
 	begun := time.Now()
-	r.rounds.begin(begun)
 	t, err := r.walk(ctx, force)
 	r.rounds.ended(r, t, err)
 	wait = max(r.cfg.ReconcileEvery-time.Since(begun), looksAgain)
@@ -199,10 +198,11 @@ func (r *Recovery) restore(ctx context.Context, t *tally, after string, o orders
 
 // ensure returns those that stood nowhere and are due now. It arms them.
 func (r *Recovery) ensure(ctx context.Context, t *tally, dues []persist.Due) (found []persist.Due, err error) {
-	storeCtx, cancel := r.patiently(ctx)
+	patience := r.cfg.Patience
 	if t.missing > 0 { // a shard is away: every page would wait for it
-		storeCtx, cancel = context.WithTimeout(ctx, shortPatience)
+		patience = shortPatience
 	}
+	storeCtx, cancel := within(ctx, patience)
 	defer cancel()
 	ticket := r.cfg.Board.Ask()
 	defer r.cfg.Board.End(ticket)
@@ -257,30 +257,17 @@ func sample(list []string, id string) []string {
 	return list
 }
 
-func (c *rounds) begin(at time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.mu.begun = at
-}
-
 // ended notes and logs what came of a round; an error when it is new, not again while
 // it lasts.
 func (c *rounds) ended(r *Recovery, t tally, err error) {
-	c.mu.Lock()
-	begun, was := c.mu.begun, c.mu.err
-	c.mu.begun, c.mu.err = time.Time{}, err
 	if err == nil {
-		c.mu.last, c.mu.since = t, time.Time{}
-	} else if was == nil {
-		c.mu.since = begun
-		if begun.IsZero() {
-			c.mu.since = time.Now()
-		}
+		c.mu.Lock()
+		c.mu.last = t
+		c.mu.Unlock()
 	}
-	c.mu.Unlock()
 	log := r.cfg.Logger
-	if err != nil && was == nil && r.ctx.Err() == nil {
-		log.Error("reconcile_failed", slog.Any("error", err))
+	if c.pulse.end(err) && r.ctx.Err() == nil {
+		log.Error(c.pulse.event, slog.Any("error", err))
 	}
 	if t.found > 0 {
 		log.Warn("reconcile_found", slog.Int("tasks", t.found), slog.Int("confirmed", t.confirmed),
@@ -294,18 +281,19 @@ func (c *rounds) ended(r *Recovery, t tally, err error) {
 // passOn notes that the turn is another's: what this instance found last is over, and
 // what is wrong now that one tells.
 func (c *rounds) passOn() {
+	c.pulse.end(nil)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.last, c.mu.err, c.mu.since = tally{}, nil, time.Time{}
+	c.mu.last = tally{}
 }
 
 // problems says in words what is wrong with the rounds of this instance.
 func (c *rounds) problems() (list []string) {
+	if text := c.pulse.failing(); text != "" {
+		list = append(list, text)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.mu.since.IsZero() {
-		list = append(list, fmt.Sprintf("reconciling with the order database has failed for %v: %v", seconds(time.Since(c.mu.since)), c.mu.err))
-	}
 	if n := c.mu.last.confirmed; n > 0 {
 		list = append(list, fmt.Sprintf("%d unpaid orders had no task and were put back by the last reconciliation (among them %q): "+
 			"find out why they were not scheduled", n, c.mu.last.foundIDs))

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/orderwheel/orderwheel/internal/loopback"
 )
 
 const readyWithin = 10 * time.Second // a hang
@@ -22,7 +24,7 @@ type server struct {
 // startRedis starts a redis-server on a free port of this machine, with its files in
 // dir, that keeps what it has as one in production does.
 func startRedis(ctx context.Context, dir string) (*server, error) {
-	addr, err := freeAddr()
+	addr, err := loopback.FreeAddr()
 	if err != nil {
 		return nil, err
 	}
@@ -34,37 +36,13 @@ func startRedis(ctx context.Context, dir string) (*server, error) {
 	if err := s.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start redis-server, which must be installed: %w", err)
 	}
-	if err := waitReady(ctx, addr); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	if err := loopback.WaitRedis(ctx, addr); err != nil {
 		s.stop()
 		return nil, fmt.Errorf("redis-server does not answer: %w\n%s", err, said.String())
 	}
 	return s, nil
-}
-
-func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
-}
-
-func waitReady(ctx context.Context, addr string) error {
-	ctx, cancel := context.WithTimeout(ctx, readyWithin)
-	defer cancel()
-	client := newClient(addr)
-	defer client.Close()
-	for {
-		err := client.Ping(ctx).Err()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
 }
 
 func newClient(addr string) *redis.Client {

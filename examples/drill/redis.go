@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
+
+	"github.com/orderwheel/orderwheel/internal/loopback"
 )
 
 // server is a Redis of our own: a redis-server, or where none is installed one
@@ -34,7 +35,7 @@ func startRedis(ctx context.Context, dir string) (*server, error) {
 		s.addr = s.mini.Addr()
 		return s, nil
 	}
-	addr, err := freeAddr()
+	addr, err := loopback.FreeAddr()
 	if err != nil {
 		return nil, err
 	}
@@ -52,37 +53,13 @@ func (s *server) start(ctx context.Context) error {
 	if err := s.cmd.Start(); err != nil {
 		return fmt.Errorf("start redis-server: %w", err)
 	}
-	if err := s.waitReady(ctx); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	if err := loopback.WaitRedis(ctx, s.addr); err != nil {
 		s.kill()
 		return fmt.Errorf("redis-server does not answer: %w\n%s", err, s.said)
 	}
 	return nil
-}
-
-func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
-}
-
-func (s *server) waitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readyWithin)
-	defer cancel()
-	client := redis.NewClient(&redis.Options{Addr: s.addr, MaxRetries: -1, ContextTimeoutEnabled: true})
-	defer client.Close()
-	for {
-		err := client.Ping(ctx).Err()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
 }
 
 // kill kills the redis-server with SIGKILL.
