@@ -41,6 +41,10 @@ var (
 	// ErrStarted is returned by Start on an engine that is running, or whose
 	// last Stop has not ended well.
 	ErrStarted = errors.New("orderwheel: engine is running or has not stopped")
+	// ErrOverloaded is returned by Schedule and ScheduleMany for a new id while
+	// Config.MaxPending are pending: it was not written, and nothing was lost. Do not
+	// take the order, or call again later.
+	ErrOverloaded = persist.ErrOverloaded
 )
 
 // Engine closes orders on time. Its methods are safe for concurrent use, also
@@ -82,7 +86,7 @@ type run struct {
 func New(cfg Config) (*Engine, error) {
 	cfg = cfg.withDefaults()
 	store, err := persist.New(cfg.Redis, persist.Options{
-		Namespace: cfg.Namespace, WaitReplicas: cfg.WaitReplicas, WaitTimeout: cfg.WaitTimeout, Logger: cfg.Logger,
+		Namespace: cfg.Namespace, WaitReplicas: cfg.WaitReplicas, WaitTimeout: cfg.WaitTimeout, MaxPending: cfg.MaxPending, Logger: cfg.Logger,
 	})
 	if err := errors.Join(cfg.validate(), err); err != nil {
 		return nil, err
@@ -296,8 +300,9 @@ func (e *Engine) lockLife(ctx context.Context) error {
 //
 // It returns ErrClosed while the engine is not running, persist.ErrInvalid for
 // an id or a time that cannot be held, persist.ErrUnknownOutcome when it could not
-// find out whether the write took place, and persist.ErrNotReplicated when it did
-// but too few replicas have it; to call it again is safe.
+// find out whether the write took place, ErrOverloaded for a new id over
+// Config.MaxPending, and persist.ErrNotReplicated when it was written but too few
+// replicas have it; to call it again is safe.
 func (e *Engine) Schedule(ctx context.Context, id string, at time.Time) error {
 	if e.cur.Load() == nil {
 		return fmt.Errorf("%w: schedule %q", ErrClosed, id)

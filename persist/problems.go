@@ -9,8 +9,9 @@ import (
 // whether it lasts.
 const remembered = 10 * time.Second
 
-// Problems says in words which shards do not serve now; empty: all do, as far as the
-// calls under way and those of the last ten seconds could tell. It asks nothing of Redis.
+// Problems says in words which shards do not serve now, or refuse new tasks; empty: all is
+// well, as far as the calls under way and those of the last ten seconds could tell. It
+// asks nothing of Redis.
 func (r *Redis) Problems() (problems []string) {
 	now := time.Now()
 	for _, s := range r.shards {
@@ -21,6 +22,10 @@ func (r *Redis) Problems() (problems []string) {
 		if class, since, away := s.away.outage(now); away {
 			problems = append(problems, fmt.Sprintf("%s does not serve (%s) since %s, for %v: calls are repeated until their ctx ends",
 				where, class, since.Format(time.RFC3339), now.Sub(since).Round(time.Millisecond)))
+		}
+		if last := s.overloaded.Load(); last != nil && now.Sub(*last) <= remembered {
+			problems = append(problems, fmt.Sprintf("%s has %d tasks pending, as many as MaxPending allows: new ones are refused, the last %v ago",
+				where, r.mostPerShard(), now.Sub(*last).Round(time.Second)))
 		}
 	}
 	return problems
