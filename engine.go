@@ -218,7 +218,7 @@ func (e *Engine) shardOf() func(id string) int {
 // Stop ends the run: nothing new is claimed, running handlers are waited for,
 // their answers are written, and no goroutine of the engine is left. What has
 // not run stays in Redis. A Start in progress is ended. Stop is safe twice and
-// before Start.
+// before Start: what an operator's calls have left of sessions in Redis is removed.
 //
 // When ctx ends first, the ctx of the running handlers is cancelled, their
 // leases are handed back, and Stop returns an error that wraps ctx's; calling
@@ -242,15 +242,14 @@ func (e *Engine) Stop(ctx context.Context) error {
 
 // stop ends e.old; the caller has e.life.
 func (e *Engine) stop(ctx context.Context) error {
-	if e.old == nil {
-		return nil
+	if e.old != nil {
+		e.cur.Store(nil)
+		e.old.rec.Stop()
+		if err := errors.Join(e.old.exec.Stop(ctx), e.old.stopWheel(ctx)); err != nil {
+			return err
+		}
+		e.old = nil
 	}
-	e.cur.Store(nil)
-	e.old.rec.Stop()
-	if err := errors.Join(e.old.exec.Stop(ctx), e.old.stopWheel(ctx)); err != nil {
-		return err
-	}
-	e.old = nil
 	closeCtx, cancel := context.WithTimeout(ctx, storeCloses)
 	defer cancel()
 	if err := e.store.Close(closeCtx); err != nil {
