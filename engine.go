@@ -51,7 +51,7 @@ var (
 // from within a handler.
 type Engine struct {
 	cfg   Config
-	store *persist.Redis
+	store store
 	users keyLock
 	calls arming.Calls
 
