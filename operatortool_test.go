@@ -78,22 +78,3 @@ func TestWhatIsRequeuedRunsAtOnce(t *testing.T) {
 		require.Equal(t, executor.FromWheel, r.tasks[0].Source)
 	})
 }
-
-// Case 123: what is dead stays dead, whoever restarts.
-func TestADeadTaskDoesNotRunAfterARestart(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, rdb *redis.Client) {
-		bury(t, rdb, "A")
-		var r runs
-		eng := start(t, rdb, r.handle, func(c *orderwheel.Config) { c.SweepEvery, c.Grace = time.Millisecond, time.Millisecond })
-		for range 3 {
-			time.Sleep(20 * time.Millisecond) // sweeps
-			stop(t, eng)
-			require.NoError(t, eng.Start(t.Context()))
-		}
-		require.Zero(t, r.count())
-		depth, err := eng.Depth(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, persist.Depth{Dead: 1}, depth)
-	})
-}

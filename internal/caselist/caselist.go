@@ -26,7 +26,8 @@ type Elsewhere struct {
 
 // Check fails t unless each of cases is either named by a test of the package in the
 // working directory, in the form "Case 7" or "Cases 7, 99 and 118", or stands in elsewhere,
-// whose tests exist. Rooms are looked for beside that directory.
+// whose tests exist. Rooms are looked for beside that directory, or in it where it is the
+// module's.
 func Check(t *testing.T, cases []int, elsewhere map[int]Elsewhere) {
 	t.Helper()
 	named := namedCases(t)
@@ -82,7 +83,11 @@ func requireTest(t *testing.T, test string) {
 	if room == "orderwheel" {
 		room = ""
 	}
-	paths, err := filepath.Glob(filepath.Join("..", room, "*_test.go"))
+	root := ".."
+	if _, err := os.Stat("go.mod"); err == nil {
+		root = "."
+	}
+	paths, err := filepath.Glob(filepath.Join(root, room, "*_test.go"))
 	require.NoError(t, err)
 	require.True(t, slices.ContainsFunc(paths, func(path string) bool {
 		source, err := os.ReadFile(path)
