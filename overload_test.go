@@ -1,6 +1,7 @@
 package orderwheel_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -38,16 +39,19 @@ func TestTheTaskOverMaxPendingIsRefusedAndNothingIsLost(t *testing.T) {
 		for i := range list {
 			list[i].At = time.Now()
 		}
-		batch := []orderwheel.Due{}
+		batch := []orderwheel.Due{list[0]}
 		for i := range 1500 {
 			batch = append(batch, orderwheel.Due{ID: fmt.Sprint("new", i), At: soon})
 		}
-		batch = append(batch, list...)
+		batch = append(batch, list[1:]...)
 		err = eng.ScheduleMany(t.Context(), batch)
 		require.ErrorIs(t, err, orderwheel.ErrOverloaded)
+		var partial *persist.PartialError
+		require.ErrorAs(t, err, &partial)
+		require.False(t, errors.As(partial.Err, new(*persist.PartialError)), "one names the places")
 		missing := persist.Missing(err, len(batch))
 		require.NotEmpty(t, missing)
-		require.Less(t, missing[len(missing)-1], 1500, "what is pending is not refused")
+		require.Less(t, missing[len(missing)-1], 1501, "what is pending is not refused")
 		r.wait(t, most)
 
 		require.NoError(t, eng.Schedule(t.Context(), "one more", soon), "there is room again")

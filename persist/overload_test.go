@@ -1,6 +1,7 @@
 package persist_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -45,6 +46,7 @@ func TestTheFirstTaskOverMaxPendingIsRefusedAndNothingIsLost(t *testing.T) {
 		require.ErrorIs(t, err, persist.ErrOverloaded)
 		require.ErrorContains(t, err, "MaxPending is 10000")
 		require.NotErrorIs(t, err, persist.ErrUnknownOutcome)
+		require.False(t, errors.As(err, new(*persist.PartialError)), "all of it has no answer")
 		depth, err := b.Depth(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, persist.Depth{Due: most}, depth)
@@ -147,6 +149,23 @@ func TestCallersTogetherDoNotExceedMaxPending(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, persist.Depth{Due: most}, depth)
 	})
+}
+
+// Case 82, with a limit: what brings new work in is refused as a whole, the rest goes on.
+func TestAFullRedisRefusesSchedulesWithinMaxPending(t *testing.T) {
+	t.Parallel()
+	b := setupReal(t).limited(t, persist.Options{MaxPending: 2})
+	b.scheduled(t, future, "old", "due")
+	do(t, b.client, "CONFIG", "SET", "maxmemory", "1")
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, b.Schedule(ctx, someDues(past, "new", "old")), persist.ErrDegraded)
+	cancelled, err := b.Cancel(t.Context(), []string{"due"})
+	require.NoError(t, err)
+	require.Equal(t, []persist.CancelOutcome{persist.Cancelled}, cancelled)
+	require.Equal(t, map[string]string{"old": fmt.Sprint(future)}, b.stored(t).Due)
+	do(t, b.client, "CONFIG", "SET", "maxmemory", "0")
+	b.scheduled(t, past, "new", "old")
 }
 
 func TestEachShardTakesItsPartOfMaxPending(t *testing.T) {
