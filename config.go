@@ -110,6 +110,14 @@ type Config struct {
 	WaitReplicas int
 	WaitTimeout  time.Duration
 
+	// MaxPending is how many tasks may be pending in the namespace, of all instances,
+	// now or later (default 0: no limit). With so many, Schedule of a new id returns
+	// ErrOverloaded and writes nothing; what is pending or running can be moved, and
+	// retries, Requeue and the Source are not bound. Give all instances the same. A Redis
+	// needs some 120 bytes a task. On a Cluster each shard takes its part, and is full a
+	// little before or after the others: leave some room.
+	MaxPending int
+
 	// Wheel makes the engine of the wheel (default wheel.New).
 	Wheel wheel.Factory
 

@@ -41,13 +41,17 @@ var (
 	// ErrStarted is returned by Start on an engine that is running, or whose
 	// last Stop has not ended well.
 	ErrStarted = errors.New("orderwheel: engine is running or has not stopped")
+	// ErrOverloaded is returned by Schedule and ScheduleMany for a new id while
+	// Config.MaxPending are pending: it was not written, and nothing was lost. Do not
+	// take the order, or call again later.
+	ErrOverloaded = persist.ErrOverloaded
 )
 
 // Engine closes orders on time. Its methods are safe for concurrent use, also
 // from within a handler.
 type Engine struct {
 	cfg   Config
-	store *persist.Redis
+	store store
 	users keyLock
 	calls arming.Calls
 
@@ -82,7 +86,7 @@ type run struct {
 func New(cfg Config) (*Engine, error) {
 	cfg = cfg.withDefaults()
 	store, err := persist.New(cfg.Redis, persist.Options{
-		Namespace: cfg.Namespace, WaitReplicas: cfg.WaitReplicas, WaitTimeout: cfg.WaitTimeout, Logger: cfg.Logger,
+		Namespace: cfg.Namespace, WaitReplicas: cfg.WaitReplicas, WaitTimeout: cfg.WaitTimeout, MaxPending: cfg.MaxPending, Logger: cfg.Logger,
 	})
 	if err := errors.Join(cfg.validate(), err); err != nil {
 		return nil, err
@@ -214,7 +218,7 @@ func (e *Engine) shardOf() func(id string) int {
 // Stop ends the run: nothing new is claimed, running handlers are waited for,
 // their answers are written, and no goroutine of the engine is left. What has
 // not run stays in Redis. A Start in progress is ended. Stop is safe twice and
-// before Start.
+// before Start: what an operator's calls have left of sessions in Redis is removed.
 //
 // When ctx ends first, the ctx of the running handlers is cancelled, their
 // leases are handed back, and Stop returns an error that wraps ctx's; calling
@@ -238,15 +242,14 @@ func (e *Engine) Stop(ctx context.Context) error {
 
 // stop ends e.old; the caller has e.life.
 func (e *Engine) stop(ctx context.Context) error {
-	if e.old == nil {
-		return nil
+	if e.old != nil {
+		e.cur.Store(nil)
+		e.old.rec.Stop()
+		if err := errors.Join(e.old.exec.Stop(ctx), e.old.stopWheel(ctx)); err != nil {
+			return err
+		}
+		e.old = nil
 	}
-	e.cur.Store(nil)
-	e.old.rec.Stop()
-	if err := errors.Join(e.old.exec.Stop(ctx), e.old.stopWheel(ctx)); err != nil {
-		return err
-	}
-	e.old = nil
 	closeCtx, cancel := context.WithTimeout(ctx, storeCloses)
 	defer cancel()
 	if err := e.store.Close(closeCtx); err != nil {
@@ -296,8 +299,9 @@ func (e *Engine) lockLife(ctx context.Context) error {
 //
 // It returns ErrClosed while the engine is not running, persist.ErrInvalid for
 // an id or a time that cannot be held, persist.ErrUnknownOutcome when it could not
-// find out whether the write took place, and persist.ErrNotReplicated when it did
-// but too few replicas have it; to call it again is safe.
+// find out whether the write took place, ErrOverloaded for a new id over
+// Config.MaxPending, and persist.ErrNotReplicated when it was written but too few
+// replicas have it; to call it again is safe.
 func (e *Engine) Schedule(ctx context.Context, id string, at time.Time) error {
 	if e.cur.Load() == nil {
 		return fmt.Errorf("%w: schedule %q", ErrClosed, id)

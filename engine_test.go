@@ -106,7 +106,7 @@ func TestNoneOf1000RandomMillisecondsIsEarly(t *testing.T) {
 	}
 }
 
-// Cases 10, 11: the store's clock decides, whatever the local one says.
+// Cases 10 and 11: the store's clock decides, whatever the local one says.
 func TestAStoreWhoseClockIsBehindMakesNothingEarly(t *testing.T) {
 	t.Parallel()
 	server, rdb := redistest.MiniServer(t)

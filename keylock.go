@@ -2,6 +2,7 @@ package orderwheel
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
@@ -20,7 +21,41 @@ type turn struct {
 
 // lock waits for id's turn, or until ctx ends. The caller calls unlock once.
 func (l *keyLock) lock(ctx context.Context, id string) (unlock func(), err error) {
+	t := l.enter(id)
+	if err := l.take(ctx, id, t); err != nil {
+		return nil, err
+	}
+	return func() { l.give(id, t) }, nil
+}
+
+// lockAll waits for the turns of all ids, or until ctx ends; an id that stands twice
+// is locked once. All who want several take them in one order, that of the ids, and
+// nobody who holds one waits for another call: so no two wait for each other.
+func (l *keyLock) lockAll(ctx context.Context, ids []string) (unlock func(), err error) {
+	sorted := slices.Clone(ids)
+	slices.Sort(sorted)
+	sorted = slices.Compact(sorted)
+	turns := make([]*turn, 0, len(sorted))
+	unlock = func() {
+		for i, t := range turns {
+			l.give(sorted[i], t)
+		}
+	}
+	for _, id := range sorted {
+		t := l.enter(id)
+		if err := l.take(ctx, id, t); err != nil {
+			unlock()
+			return nil, err
+		}
+		turns = append(turns, t)
+	}
+	return unlock, nil
+}
+
+// enter counts a user of id's turn.
+func (l *keyLock) enter(id string) *turn {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	t := l.keys[id]
 	if t == nil {
 		if l.keys == nil {
@@ -30,15 +65,24 @@ func (l *keyLock) lock(ctx context.Context, id string) (unlock func(), err error
 		l.keys[id] = t
 	}
 	t.users++
-	l.mu.Unlock()
+	return t
+}
 
+// take waits for a turn that was entered, and leaves it if ctx ends first.
+func (l *keyLock) take(ctx context.Context, id string, t *turn) error {
 	select {
 	case t.c <- struct{}{}:
-		return func() { <-t.c; l.leave(id, t) }, nil
+		return nil
 	case <-ctx.Done():
 		l.leave(id, t)
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
+}
+
+// give ends a turn that was taken.
+func (l *keyLock) give(id string, t *turn) {
+	<-t.c
+	l.leave(id, t)
 }
 
 func (l *keyLock) leave(id string, t *turn) {

@@ -8,16 +8,17 @@ import (
 // The writes that go through a lane, without what differs from call to call. codes
 // and values are those of lua/flush.lua.
 var (
-	scheduleWrite = write{op: "schedule", code: "s", user: true, newWork: true}
-	ensureWrite   = write{op: "ensure", code: "e", user: true, newWork: true, values: 1}
-	cancelWrite   = write{op: "cancel", code: "x", user: true, values: 1}
-	requeueWrite  = write{op: "requeue", code: "q", user: true, values: 2}
-	discardWrite  = write{op: "discard", code: "d", user: true, values: 1}
-	claimWrite    = write{op: "claim", code: "c", values: 4}
-	ackWrite      = write{op: "ack", code: "a", values: 2}
-	retryWrite    = write{op: "retry", code: "r", values: 2}
-	buryWrite     = write{op: "bury", code: "b", values: 2}
-	renewWrite    = write{op: "renew", code: "n", values: 1}
+	scheduleWrite       = write{op: "schedule", code: "s", user: true, newWork: true}
+	scheduleWithinWrite = write{op: "schedule", code: "l", user: true, newWork: true, values: 1}
+	ensureWrite         = write{op: "ensure", code: "e", user: true, newWork: true, values: 1}
+	cancelWrite         = write{op: "cancel", code: "x", user: true, values: 1}
+	requeueWrite        = write{op: "requeue", code: "q", user: true, values: 2}
+	discardWrite        = write{op: "discard", code: "d", user: true, values: 1}
+	claimWrite          = write{op: "claim", code: "c", values: 4}
+	ackWrite            = write{op: "ack", code: "a", values: 2}
+	retryWrite          = write{op: "retry", code: "r", values: 2}
+	buryWrite           = write{op: "bury", code: "b", values: 2}
+	renewWrite          = write{op: "renew", code: "n", values: 1}
 )
 
 // call makes one call for so many ids of one shard, at most MaxBatch.

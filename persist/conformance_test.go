@@ -56,15 +56,26 @@ func TestConformanceOfMiniredis(t *testing.T) {
 	})
 }
 
-// One server for all: each bed has a namespace of its own.
 func TestConformanceOfRedis(t *testing.T) {
 	t.Parallel()
+	conformsOnRedis(t, persist.Options{})
+}
+
+// A limit that is never reached changes nothing.
+func TestConformanceOfRedisWithMaxPending(t *testing.T) {
+	t.Parallel()
+	conformsOnRedis(t, persist.Options{MaxPending: 1 << 20})
+}
+
+// conformsOnRedis has one server for all: each bed has a namespace of its own.
+func conformsOnRedis(t *testing.T, opts persist.Options) {
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "everysec")
 	var beds atomic.Int64
 	persisttest.Run(t, func(t *testing.T) persisttest.Bed {
-		namespace := fmt.Sprintf("bed%d", beds.Add(1))
+		opts := opts
+		opts.Namespace = fmt.Sprintf("bed%d", beds.Add(1))
 		open := func(t *testing.T) persist.Store {
-			s, err := persist.New(server.Client(t), persist.Options{Namespace: namespace})
+			s, err := persist.New(server.Client(t), opts)
 			require.NoError(t, err)
 			return s
 		}

@@ -43,6 +43,7 @@
 //
 //	schedule  gone, due, dead -> due: attempt 0, no flags; the last one wins
 //	          running: sets the successor, the time to be due again afterwards
+//	          gone, dead, and MaxPending are due: nothing, and ErrOverloaded
 //	ensure    gone -> due: afresh; else nothing
 //	cancel    due -> gone: Cancelled; Running if it is marked lost
 //	          running: no successor, and no retry: Running
@@ -249,7 +250,7 @@
 // replayed on Memory, miniredis and Redis. A copy of a dead writer arrives at any time there: its
 // call counts as open until it was executed, so that a cancel answered meanwhile may be undone by it.
 //
-// Not in it: several ids or writes in one flush, more than MaxBatch, a Redis that refuses
+// Not in it: several ids or writes in one flush, more than MaxBatch, MaxPending, a Redis that refuses
 // writes or loses them, a fence that gives up after its second, a session forgotten after a
 // day while a copy was still on its way.
 //

@@ -24,6 +24,7 @@ type presence struct {
 		waiting int             // calls that failed and are being repeated
 		failed  map[string]bool // operations that failed since Redis went away; nil: it is not
 		class   class           // of the failure that was logged
+		last    time.Time       // when the last call failed
 		since   time.Time       // when it went away
 		back    time.Time       // when it was back for the last time
 	}
@@ -82,7 +83,7 @@ func (c *caller) noteFailed(start time.Time, cl class) bool {
 		c.mu.since = time.Now()
 	}
 	c.mu.failed[c.op] = true
-	c.mu.class = cl
+	c.mu.class, c.mu.last = cl, time.Now()
 	c.away.Store(true)
 	return changed
 }

@@ -29,6 +29,14 @@ type Options struct {
 	WaitReplicas int
 	WaitTimeout  time.Duration
 
+	// MaxPending is how many tasks may be due, now or later; a Schedule of a new one more
+	// is refused with ErrOverloaded, and of one that is due or running it is not. What
+	// has been accepted is never refused its way: retries, successors, Ensure and Requeue
+	// may go beyond. Each shard takes its part of MaxPending, rounded up: of several, one
+	// may be full a little before the others. All stores of a namespace should have the
+	// same. 0: there is no limit.
+	MaxPending int
+
 	// Logger gets the events redis_away and redis_back, each once per change of a
 	// shard. nil: nothing is logged.
 	Logger *slog.Logger
@@ -40,6 +48,8 @@ type Options struct {
 type Redis struct {
 	client redis.UniversalClient
 	shards []*shard
+
+	maxPending int // 0: there is no limit
 }
 
 var _ Store = (*Redis)(nil)
@@ -58,7 +68,7 @@ func New(client redis.UniversalClient, opts Options) (*Redis, error) {
 	if opts.WaitTimeout == 0 {
 		opts.WaitTimeout = defaultWaitTimeout
 	}
-	err := errors.Join(checkClient(client), checkNamespace(opts.Namespace), checkShards(opts.Shards),
+	err := errors.Join(checkClient(client), checkNamespace(opts.Namespace), checkShards(opts.Shards), checkMaxPending(opts.MaxPending),
 		checkDurability(client, durability{opts.WaitReplicas, opts.WaitTimeout}))
 	if err != nil {
 		return nil, err
@@ -66,7 +76,7 @@ func New(client redis.UniversalClient, opts Options) (*Redis, error) {
 	if opts.Shards == 0 {
 		opts.Shards = defaultShards(client)
 	}
-	r := &Redis{client: client}
+	r := &Redis{client: client, maxPending: opts.MaxPending}
 	for n := range opts.Shards {
 		r.shards = append(r.shards, newShard(client, opts, n))
 	}

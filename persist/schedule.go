@@ -8,11 +8,14 @@ import "context"
 // that has passed is due at once.
 //
 // Every fault of the batch is reported, wrapped in ErrInvalid, before anything is
-// written. Any other error: see the classes, and PartialError: what it does not
-// name is written.
+// written. ErrOverloaded is returned for new tasks over MaxPending. Any other error: see the
+// classes, and PartialError: what it does not name is written.
 func (r *Redis) Schedule(ctx context.Context, dues []Due) error {
 	if err := checkDues(dues); err != nil {
 		return err
+	}
+	if r.maxPending > 0 {
+		return r.scheduleWithin(ctx, dues)
 	}
 	x := exchange[Due, struct{}]{
 		ask:  flushed(scheduleWrite),

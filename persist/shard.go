@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -38,6 +39,8 @@ type shard struct {
 
 	epoch atomic.Int64 // as last seen; 0: never
 	lost  atomic.Bool  // a flush has shown that writes were lost
+
+	overloaded atomic.Pointer[time.Time] // when a new task was refused last; nil: never
 
 	// reapCursor is where Reap goes on in its round over the records. Any value
 	// is right; it only says which are looked at next.

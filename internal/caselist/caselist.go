@@ -26,8 +26,9 @@ type Elsewhere struct {
 
 // Check fails t unless each of cases is either named by a test of the package in the
 // working directory, in the form "Case 7" or "Cases 7, 99 and 118", or stands in elsewhere,
-// whose tests exist. Rooms are looked for beside that directory. suites are the patterns
-// of files whose tests are rows of tables: there any comment may name a case.
+// whose tests exist. Rooms are looked for beside that directory, or in it where it is the
+// module's. suites are the patterns of files whose tests are rows of tables: there any
+// comment may name a case.
 func Check(t *testing.T, cases []int, elsewhere map[int]Elsewhere, suites ...string) {
 	t.Helper()
 	named := namedCases(t, suites)
@@ -102,7 +103,11 @@ func RequireTest(t *testing.T, test string) {
 	if room == "orderwheel" {
 		room = ""
 	}
-	paths, err := filepath.Glob(filepath.Join("..", room, "*_test.go"))
+	root := ".."
+	if _, err := os.Stat("go.mod"); err == nil {
+		root = "."
+	}
+	paths, err := filepath.Glob(filepath.Join(root, room, "*_test.go"))
 	require.NoError(t, err)
 	require.True(t, slices.ContainsFunc(paths, func(path string) bool {
 		source, err := os.ReadFile(path)

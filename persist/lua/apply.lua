@@ -1,9 +1,22 @@
+local pending = 0 -- of code l: how many are due
+
+-- Schedule within a limit. What is due or running is known, and may move. What is gone or dead is new.
+local function schedule_within(t, due, most)
+  if not t.due and not t.lease then
+    if pending >= most then return '0' end
+    pending = pending + 1
+  end
+  schedule(t, due)
+  return '1'
+end
+
 -- The transitions of the writes in a flush, each with the answer that it gives, as
 -- a string. Of an id, i is the place in ARGV where its values begin, and once that
 -- of those in front of the ids.
 local function settled(state, due) return state .. ' ' .. digits(due) end
 local APPLY = {
   s = function(t, i) schedule(t, tonumber(ARGV[i + 1])) end,
+  l = function(t, i, once) return schedule_within(t, tonumber(ARGV[i + 1]), tonumber(ARGV[once])) end,
   e = function(t, i) return ensure(t, tonumber(ARGV[i + 1])) and '1' or '0' end,
   x = function(t) return tostring(cancel(t)) end,
   q = function(t) return settled(requeue(t, now)) end,
@@ -30,6 +43,7 @@ return function(g, rest, answers, n)
   for j, k in ipairs(rest) do ids[j] = ARGV[g.first + (k - 1) * g.size] end
   local by_id, tasks = fetch(ids)
   local f = APPLY[g.code]
+  if g.code == 'l' then pending = redis.call('ZCARD', DUE) end
   for j, k in ipairs(rest) do
     local answer = f(by_id[ids[j]], g.first + (k - 1) * g.size, g.once)
     if answer then answers[n + k] = answer end

@@ -17,7 +17,7 @@ local function ids_of(g)
 end
 
 -- Whether a write brings new work in: see pass_gate.
-local function brings_work(code) return code == 's' or code == 'e' end
+local function brings_work(code) return code == 's' or code == 'l' or code == 'e' end
 
 -- From how many ids on it is worth to look first whether a key is there at all.
 local FEW = 4
@@ -51,6 +51,18 @@ local function fast_schedule(g)
   end
   write_many('ZADD', DUE, add)
   return rest
+end
+
+-- As fast_schedule, while there is room for all, whichever of them are new. Else each is
+-- looked at: see apply.lua.
+local function fast_schedule_within(g, answers, n)
+  local count, rest = (g.last - g.first) / g.size + 1, {}
+  if redis.call('ZCARD', DUE) + count > tonumber(ARGV[g.once]) then
+    for k = 1, count do rest[k] = k end
+    return rest
+  end
+  for k = 1, count do answers[n + k] = '1' end
+  return fast_schedule(g)
 end
 
 -- gone -> due; due stays as it is.

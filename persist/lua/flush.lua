@@ -5,6 +5,7 @@
 --          for, or for each write its code, how many ids it has, how many values
 --          stand in front of these, how many each of them has with itself, and
 --            s  schedule: id, due ms, ...
+--            l  schedule within a limit: how many may be due; id, due ms, ...
 --            e  ensure: id, due ms, ...
 --            x  cancel: id, ...
 --            q  requeue: id, ...
@@ -24,7 +25,7 @@
 --            c              its ClaimState, attempt, due ms (CLAIMED: of the first
 --                           attempt; NOT_YET: of now), ms left
 --            q, a, r and b  its SettleState, due ms
---            d, e and n     1, or 0 where it was refused
+--            l, d, e and n  1, or 0 where it was refused
 --          The answer to ? is the number and the answer that sessions had, or 0.
 local session, number = ARGV[1], tonumber(ARGV[2])
 local time, now = clock()
@@ -71,6 +72,8 @@ for _, g in ipairs(groups) do
   local rest
   if g.code == 's' then
     rest = fast_schedule(g)
+  elseif g.code == 'l' then
+    rest = fast_schedule_within(g, answers, n)
   elseif g.code == 'e' then
     rest = fast_ensure(g, answers, n)
   elseif g.code == 'x' then
