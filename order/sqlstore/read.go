@@ -90,7 +90,7 @@ func (s *Store) Unpaid(ctx context.Context, after string, limit int) (ids []stri
 
 func (s *Store) unpaid(ctx context.Context, after string, limit int) (ids []string, dueMS []int64, err error) {
 	rows, err := s.db.QueryContext(ctx, s.dialect.Rebind(`
-		SELECT order_no, expire_at FROM orders
+		SELECT order_no, expire_at FROM `+s.dialect.UnpaidOrders()+`
 		WHERE status = 'unpaid' AND expire_at IS NOT NULL AND order_no > ?
 		ORDER BY order_no LIMIT ?`), after, limit)
 	if err != nil {
