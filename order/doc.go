@@ -10,12 +10,25 @@
 //	                      v        Extend: expire_at moves
 //	                   unpaid <----------------------------+
 //	                  /      \_____________________________|
-//	       Pay       /        \    Close, at expire_at or later
+//	       Pay       /        \    Close, at expire_at or later; Abandon, at any time
 //	stock sold      /          \   stock given back
 //	coupon used    v            v  coupon unused again, or expired by its own validity
 //	            paid            closed
 //	               \            /
 //	     another payment: a refund record, one for each payment
+//
+// What each operation does in each state, and what it answers. There is nothing else (see
+// Transitions):
+//
+//	          absent          unpaid                           paid            closed
+//	Create    -> unpaid       duplicate                        duplicate       duplicate
+//	Pay       unknown order   -> paid; wrong amount: stays     refund record   refund record
+//	Extend    unknown order   expire_at moves                  not unpaid      not unpaid
+//	Close     unknown order   -> closed; not yet due: stays    was paid        closed already
+//	Abandon   unknown order   -> closed                        was paid        closed already
+//
+// A payment that paid the order, told again, is answered as paid already: one payment is never
+// money twice.
 //
 // Neither paid nor closed is ever left. Pay wins as long as the order is unpaid, also past
 // expire_at: a customer who paid at the last moment has bought. Whichever transaction commits first

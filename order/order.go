@@ -16,6 +16,15 @@ const (
 	Closed Status = "closed"
 )
 
+// Reason says why an order was closed.
+type Reason string
+
+// The reasons.
+const (
+	Timeout   Reason = "timeout"   // it was not paid in time
+	Abandoned Reason = "abandoned" // its user gave it up
+)
+
 // Errors that the operations on orders return; test with errors.Is. Unless its comment says
 // otherwise, an error means that nothing was changed.
 var (

@@ -10,9 +10,6 @@ import (
 	"github.com/orderwheel/orderwheel/order/internal/check"
 )
 
-// reasonTimeout is the close_reason of an order that was not paid in time.
-const reasonTimeout = "timeout"
-
 // Close closes an order that is unpaid and expires at now or before, and gives its stock and its
 // coupon back, in one transaction. For any other order it changes nothing and says why: paid,
 // closed already, not yet due, unknown. These answers are no errors. now is the engine's clock
@@ -48,28 +45,33 @@ func (t *tx) close(orderNo string, nowMS int64) (order.Result, error) {
 	n, err := t.exec(`
 		UPDATE orders SET status = 'closed', close_reason = ?, closed_at = ?
 		WHERE order_no = ? AND status = 'unpaid' AND expire_at <= ?`,
-		reasonTimeout, nowMS, orderNo, nowMS)
+		string(order.Timeout), nowMS, orderNo, nowMS)
 	if err != nil {
 		return order.Result{}, err
 	}
 	if n == 0 {
 		return t.whyNotClosed(orderNo, nowMS)
 	}
+	return t.giveBack(orderNo, order.Timeout, nowMS)
+}
+
+// giveBack is what a close does once the order is closed.
+func (t *tx) giveBack(orderNo string, reason order.Reason, nowMS int64) (order.Result, error) {
 	if err := t.settleStock(releaseStock, orderNo, nowMS); err != nil {
 		return order.Result{}, err
 	}
 	if err := t.unfreezeCoupon(orderNo, nowMS); err != nil {
 		return order.Result{}, err
 	}
-	if err := t.logClose(orderNo, nowMS); err != nil {
+	if err := t.logClose(orderNo, reason, nowMS); err != nil {
 		return order.Result{}, err
 	}
 	return order.Result{Outcome: order.ClosedNow}, nil
 }
 
-func (t *tx) logClose(orderNo string, nowMS int64) error {
+func (t *tx) logClose(orderNo string, reason order.Reason, nowMS int64) error {
 	_, err := t.exec(`INSERT INTO close_log (order_no, result, reason, at) VALUES (?, 'closed', ?, ?)`,
-		orderNo, reasonTimeout, nowMS)
+		orderNo, string(reason), nowMS)
 	if err != nil && t.dialect.Duplicate(err) {
 		return fmt.Errorf("%w: order %q is unpaid, but the close_log has its close: %w", order.ErrInconsistency, orderNo, err)
 	}

@@ -1,5 +1,5 @@
-// Package sqlstore keeps orders in a SQL database: it creates, pays, extends and closes them, each
-// in one transaction that is applied whole or not at all. The order package says what these mean; a
+// Package sqlstore keeps orders in a SQL database: it creates, pays, extends, abandons and closes
+// them, each in one transaction that is applied whole or not at all. The order package says what these mean; a
 // Dialect says what differs between databases.
 //
 //	db, err := sqlite.Open(ctx, "orders.db")

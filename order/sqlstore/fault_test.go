@@ -67,6 +67,12 @@ var operations = []operation{
 		want:    order.Result{Outcome: order.ClosedNow}, again: order.Result{Outcome: order.ClosedAlready},
 	},
 	{
+		name:    "abandon",
+		prepare: func(s *shop) { s.create("o", withCoupon("c1")) },
+		run:     func(ctx context.Context, s *shop) (any, error) { return s.Abandon(ctx, "o", t0) },
+		want:    order.Result{Outcome: order.ClosedNow}, again: order.Result{Outcome: order.ClosedAlready},
+	},
+	{
 		name:    "close not yet due",
 		prepare: func(s *shop) { s.create("o") },
 		run:     func(ctx context.Context, s *shop) (any, error) { return s.Close(ctx, "o", t0) },

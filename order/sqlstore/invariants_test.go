@@ -45,11 +45,12 @@ var invariants = []struct{ name, query string }{
 		SELECT c.coupon_id, c.status, c.order_no FROM user_coupons c
 		LEFT JOIN orders o ON o.order_no = c.order_no AND o.coupon_id = c.coupon_id
 		WHERE c.status IN ('frozen', 'used') AND o.order_no IS NULL`},
-	{"each closed order was closed no earlier than it expired, and is logged once", `
-		SELECT o.order_no, o.expire_at, o.closed_at, l.at FROM orders o
+	{"each closed order was abandoned, or closed no earlier than it expired, and is logged once", `
+		SELECT o.order_no, o.expire_at, o.closed_at, o.close_reason, l.at, l.reason FROM orders o
 		LEFT JOIN close_log l ON l.order_no = o.order_no
 		WHERE (o.status = 'closed') <> (l.order_no IS NOT NULL)
-			OR o.status = 'closed' AND (o.closed_at < o.expire_at OR o.expire_at IS NULL OR l.at <> o.closed_at)`},
+			OR o.status = 'closed' AND (l.at <> o.closed_at OR l.reason <> o.close_reason
+				OR o.close_reason <> 'abandoned' AND (o.closed_at < o.expire_at OR o.expire_at IS NULL))`},
 	{"each refund belongs to an order that this payment did not pay", `
 		SELECT r.payment_id, r.order_no, o.status FROM refunds r JOIN orders o ON o.order_no = r.order_no
 		WHERE o.status = 'unpaid' OR EXISTS (SELECT 1 FROM orders p WHERE p.payment_id = r.payment_id)`},
@@ -143,6 +144,7 @@ func TestTheInvariantsReportWhatIsPlanted(t *testing.T) {
 		{`UPDATE user_coupons SET status = 'used', order_no = 'none' WHERE coupon_id = 'c4'`, "frozen or used names"},
 		{`UPDATE orders SET closed_at = expire_at - 1 WHERE order_no = 'closed'`, "no earlier than it expired"},
 		{`DELETE FROM close_log`, "logged once"},
+		{`UPDATE close_log SET reason = 'abandoned'`, "logged once"},
 		{`INSERT INTO refunds VALUES ('p', 'paid', 500, '', 0)`, "did not pay"},
 		{`INSERT INTO refunds VALUES ('q', 'open', 500, '', 0)`, "did not pay"},
 	} {

@@ -30,6 +30,12 @@ func TestARowThatChangesBetweenTwoStatementsIsLookedAtAgain(t *testing.T) {
 			run:     func(s *shop) (any, error) { return s.Close(s.t.Context(), "o", due) },
 			want:    order.Result{Outcome: order.ClosedNow},
 		},
+		"abandon: created just now": {
+			prepare: func(s *shop) { s.create("o") },
+			step:    "exec UPDATE orders",
+			run:     func(s *shop) (any, error) { return s.Abandon(s.t.Context(), "o", t0) },
+			want:    order.Result{Outcome: order.ClosedNow},
+		},
 		"pay: created just now": {
 			prepare: func(s *shop) { s.create("o") },
 			step:    "exec UPDATE orders",
