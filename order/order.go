@@ -33,6 +33,7 @@ var (
 	ErrOutOfStock    = errors.New("order: not enough stock")
 	ErrCoupon        = errors.New("order: coupon is not usable")
 	ErrInvalid       = errors.New("order: invalid")
+	ErrTooManyUnpaid = errors.New("order: the user has too many unpaid orders")
 	ErrNotUnpaid     = errors.New("order: not unpaid any more")
 	ErrWrongAmount   = errors.New("order: the payment's amount is not the order's")
 	ErrPaymentReused = errors.New("order: the payment id belongs to another order")

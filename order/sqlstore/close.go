@@ -57,16 +57,34 @@ func (t *tx) close(orderNo string, nowMS int64) (order.Result, error) {
 
 // giveBack is what a close does once the order is closed.
 func (t *tx) giveBack(orderNo string, reason order.Reason, nowMS int64) (order.Result, error) {
+	h, err := t.holder(orderNo)
+	if err != nil {
+		return order.Result{}, err
+	}
+	if err := t.countDown(h.userID); err != nil {
+		return order.Result{}, err
+	}
 	if err := t.settleStock(releaseStock, orderNo, nowMS); err != nil {
 		return order.Result{}, err
 	}
-	if err := t.unfreezeCoupon(orderNo, nowMS); err != nil {
+	if err := t.unfreezeCoupon(orderNo, h.couponID, nowMS); err != nil {
 		return order.Result{}, err
 	}
 	if err := t.logClose(orderNo, reason, nowMS); err != nil {
 		return order.Result{}, err
 	}
 	return order.Result{Outcome: order.ClosedNow}, nil
+}
+
+// holder is the user of an order, and the coupon that it froze.
+type holder struct {
+	userID   string
+	couponID sql.NullString
+}
+
+func (t *tx) holder(orderNo string) (h holder, err error) {
+	_, err = t.get(`SELECT user_id, coupon_id FROM orders WHERE order_no = ?`, []any{orderNo}, &h.userID, &h.couponID)
+	return h, err
 }
 
 func (t *tx) logClose(orderNo string, reason order.Reason, nowMS int64) error {

@@ -1,6 +1,6 @@
 // Package sqlstore keeps orders in a SQL database: it creates, pays, extends, abandons and closes
-// them, each in one transaction that is applied whole or not at all. The order package says what these mean; a
-// Dialect says what differs between databases.
+// them, each in one transaction that is applied whole or not at all. The order package says what
+// these mean; a Dialect says what differs between databases.
 //
 //	db, err := sqlite.Open(ctx, "orders.db")
 //	store := sqlstore.New(db, sqlite.Dialect{})
@@ -10,6 +10,7 @@
 //
 //	orders         one row an order: status, expire_at, amount, coupon_id, payment_id, closed_at, ...
 //	order_items    its lines
+//	user_unpaid    how many unpaid orders each user has
 //	sku_stock      units of a sku: stock (free), lock_stock (of unpaid orders), sold
 //	stock_ledger   what each order did to each sku: lock, then release or sell; each once, by its key
 //	user_coupons   unused -> frozen -> used, or back to unused or expired
@@ -19,12 +20,14 @@
 // Instants are Unix milliseconds, money and stock integers. For each sku, stock + lock_stock + sold
 // changes only by AddStock; lock_stock is the sum over its unpaid orders, sold over its paid ones.
 // A coupon is frozen while the order that names it is unpaid, and used when it is paid.
+// The count of user_unpaid is that of the user's unpaid orders.
 //
 // # How a transaction runs
 //
 // Its first write decides: an UPDATE with the expected state in its WHERE. The number of changed
-// rows, not an earlier read, says who won. Stock is taken and given back in the order of sku. So
-// the statements are right at READ COMMITTED and above, without row locks by SELECT.
+// rows, not an earlier read, says who won. Rows are taken in one order: orders, user_unpaid,
+// sku_stock by sku, user_coupons. So the statements are right at READ COMMITTED and above, without
+// row locks by SELECT.
 //
 // A transaction that others stopped (locked, deadlock, lock timeout) is rolled back and run again,
 // with pauses, until ctx ends or it was tried fifty times (order.ErrBusy). Where the database has

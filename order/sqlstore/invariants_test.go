@@ -16,6 +16,11 @@ var invariants = []struct{ name, query string }{
 		SELECT s.sku_id, s.lock_stock, COALESCE(SUM(i.quantity), 0) AS held FROM sku_stock s
 		LEFT JOIN (order_items i JOIN orders o ON o.order_no = i.order_no AND o.status = 'unpaid') ON i.sku_id = s.sku_id
 		GROUP BY s.sku_id HAVING s.lock_stock <> held`},
+	{"each user: the count is that of the unpaid orders", `
+		SELECT user_id, SUM(counted) AS counted, SUM(unpaid) AS unpaid FROM (
+			SELECT user_id, unpaid AS counted, 0 AS unpaid FROM user_unpaid UNION ALL
+			SELECT user_id, 0 AS counted, 1 AS unpaid FROM orders WHERE status = 'unpaid') u
+		GROUP BY user_id HAVING SUM(counted) <> SUM(unpaid)`},
 	{"each sku: sold is what its paid orders bought", `
 		SELECT s.sku_id, s.sold, COALESCE(SUM(i.quantity), 0) AS bought FROM sku_stock s
 		LEFT JOIN (order_items i JOIN orders o ON o.order_no = i.order_no AND o.status = 'paid') ON i.sku_id = s.sku_id
@@ -117,8 +122,8 @@ func dump(t testing.TB, db *sql.DB) (rows []string) {
 	tx, err := db.BeginTx(context.Background(), &sql.TxOptions{ReadOnly: true})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tx.Rollback()) }()
-	for _, table := range []string{"orders", "order_items", "sku_stock", "stock_ledger", "user_coupons", "refunds", "close_log"} {
-		for _, row := range readAll(t, tx, "SELECT * FROM "+table+" ORDER BY 1, 2, 3") {
+	for _, table := range []string{"orders", "order_items", "sku_stock", "stock_ledger", "user_coupons", "refunds", "close_log", "user_unpaid"} {
+		for _, row := range readAll(t, tx, "SELECT * FROM "+table+" ORDER BY 1, 2") {
 			rows = append(rows, table+": "+row)
 		}
 	}
@@ -137,12 +142,15 @@ func TestTheInvariantsReportWhatIsPlanted(t *testing.T) {
 		{`UPDATE stock_ledger SET quantity = 1 WHERE order_no = 'paid' AND op = 'sell'`, "each line: the ledger"},
 		{`INSERT INTO stock_ledger VALUES ('closed', 'a', 'sell', 2, 0)`, "each line: the ledger"},
 		{`INSERT INTO sku_stock VALUES ('z', 0, 0, 0); INSERT INTO stock_ledger VALUES ('open', 'z', 'lock', 1, 0)`, "belongs to a line"},
-		{`INSERT INTO orders (order_no, user_id, status, amount, created_at) VALUES ('bare', 'u', 'unpaid', 0, 0)`, "has a line"},
+		{`INSERT INTO orders (order_no, user_id, status, amount, created_at) VALUES ('bare', 'u', 'unpaid', 0, 0); UPDATE user_unpaid SET unpaid = 2`, "has a line"},
 		{`UPDATE user_coupons SET status = 'unused', order_no = NULL WHERE coupon_id = 'c1'`, "each order with a coupon"},
 		{`UPDATE user_coupons SET status = 'frozen' WHERE coupon_id = 'c2'`, "each order with a coupon"},
 		{`UPDATE user_coupons SET status = 'frozen', order_no = 'closed' WHERE coupon_id = 'c3'`, "each order with a coupon"},
 		{`UPDATE user_coupons SET status = 'used', order_no = 'none' WHERE coupon_id = 'c4'`, "frozen or used names"},
 		{`UPDATE orders SET closed_at = expire_at - 1 WHERE order_no = 'closed'`, "no earlier than it expired"},
+		{`UPDATE user_unpaid SET unpaid = 2`, "each user: the count"},
+		{`DELETE FROM user_unpaid`, "each user: the count"},
+		{`INSERT INTO user_unpaid VALUES ('nobody', 1)`, "each user: the count"},
 		{`DELETE FROM close_log`, "logged once"},
 		{`UPDATE close_log SET reason = 'abandoned'`, "logged once"},
 		{`INSERT INTO refunds VALUES ('p', 'paid', 500, '', 0)`, "did not pay"},

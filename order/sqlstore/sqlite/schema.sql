@@ -24,6 +24,12 @@ CREATE TABLE IF NOT EXISTS orders (
 CREATE INDEX IF NOT EXISTS orders_unpaid ON orders (order_no, expire_at)
     WHERE status = 'unpaid' AND expire_at IS NOT NULL;
 
+-- How many unpaid orders each user has.
+CREATE TABLE IF NOT EXISTS user_unpaid (
+    user_id TEXT    NOT NULL PRIMARY KEY,
+    unpaid  INTEGER NOT NULL CHECK (unpaid >= 0)
+) STRICT, WITHOUT ROWID;
+
 -- The lines of an order: written with it, never changed.
 CREATE TABLE IF NOT EXISTS order_items (
     order_no TEXT    NOT NULL REFERENCES orders (order_no),
