@@ -73,6 +73,9 @@ func (t *tx) giveBack(orderNo string, reason order.Reason, nowMS int64) (order.R
 	if err := t.logClose(orderNo, reason, nowMS); err != nil {
 		return order.Result{}, err
 	}
+	if err := t.post([]string{orderNo}, reason, nowMS); err != nil {
+		return order.Result{}, err
+	}
 	return order.Result{Outcome: order.ClosedNow}, nil
 }
 

@@ -15,6 +15,7 @@
 //	stock_ledger   what each order did to each sku: lock, then release or sell; each once, by its key
 //	user_coupons   unused -> frozen -> used, or back to unused or expired
 //	refunds        money that goes back, one row a payment; sending it is the application's
+//	outbox         what closes have to tell other systems, one row a message, and when it was sent
 //	close_log      one row for each close that changed something
 //
 // Instants are Unix milliseconds, money and stock integers. For each sku, stock + lock_stock + sold

@@ -38,6 +38,7 @@ type shop struct {
 	t       testing.TB
 	dialect sqlstore.Dialect
 	initial map[string]int64 // units added, by sku
+	kinds   *[]string        // the messages that each close leaves in the outbox
 }
 
 // setup makes a shop with 100 units each of sku a and b, and the coupon c1 of user u, valid for a
@@ -59,13 +60,13 @@ func unchecked(t testing.TB) *shop {
 // newShop is an empty shop.
 func newShop(t testing.TB, db *sql.DB, d sqlstore.Dialect) *shop {
 	t.Helper()
-	s := &shop{Store: sqlstore.New(db, d), t: t, dialect: d, initial: map[string]int64{}}
+	s := &shop{Store: sqlstore.New(db, d), t: t, dialect: d, initial: map[string]int64{}, kinds: new([]string)}
 	require.NoError(t, s.CreateSchema(t.Context()))
 	return s
 }
 
 func (s *shop) checkAtEnd() {
-	s.t.Cleanup(func() { checkInvariants(s.t, s.DB(), s.initial) })
+	s.t.Cleanup(func() { checkInvariants(s.t, s.DB(), s.initial, *s.kinds...) })
 }
 
 func (s *shop) fill() {

@@ -22,6 +22,7 @@ func (s *shop) with(o sqlstore.Options) *shop {
 	require.NoError(s.t, err)
 	other := *s
 	other.Store = store
+	*s.kinds = o.Outbox
 	return &other
 }
 

@@ -77,6 +77,19 @@ CREATE TABLE IF NOT EXISTS refunds (
     at         INTEGER NOT NULL          -- when the money arrived
 ) STRICT, WITHOUT ROWID;
 
+-- What a close has to tell other systems: one row for each message, written by the close.
+CREATE TABLE IF NOT EXISTS outbox (
+    order_no TEXT    NOT NULL REFERENCES orders (order_no),
+    kind     TEXT    NOT NULL,
+    reason   TEXT    NOT NULL,
+    at       INTEGER NOT NULL,
+    sent_at  INTEGER,                    -- NULL: not sent yet
+    PRIMARY KEY (order_no, kind)
+) STRICT, WITHOUT ROWID;
+
+-- What is sent leaves the index.
+CREATE INDEX IF NOT EXISTS outbox_unsent ON outbox (order_no, at) WHERE sent_at IS NULL;
+
 -- One row for each close that changed something.
 CREATE TABLE IF NOT EXISTS close_log (
     order_no TEXT    NOT NULL PRIMARY KEY REFERENCES orders (order_no),
