@@ -26,6 +26,7 @@ type Store struct {
 	db      *sql.DB
 	dialect Dialect
 	opts    Options
+	stats   counters
 
 	// writer is held by the one writing transaction where the dialect allows only one; nil
 	// elsewhere.
@@ -36,7 +37,7 @@ var _ order.Closer = (*Store)(nil)
 
 // New returns a store on db. The caller keeps db and closes it after its last use of the store.
 func New(db *sql.DB, d Dialect) *Store {
-	s := &Store{db: db, dialect: d}
+	s := &Store{db: db, dialect: d, opts: Options{}.withDefaults()}
 	if d.SingleWriter() {
 		s.writer = make(chan struct{}, 1)
 	}
@@ -49,7 +50,7 @@ func NewWith(db *sql.DB, d Dialect, o Options) (*Store, error) {
 		return nil, fmt.Errorf("order store: %w", err)
 	}
 	s := New(db, d)
-	s.opts = o
+	s.opts = o.withDefaults()
 	return s, nil
 }
 
