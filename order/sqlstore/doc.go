@@ -28,7 +28,7 @@
 // Its first write decides: an UPDATE with the expected state in its WHERE. The number of changed
 // rows, not an earlier read, says who won. Rows are taken in one order: orders, user_unpaid,
 // sku_stock by sku, user_coupons. So the statements are right at READ COMMITTED and above, without
-// row locks by SELECT.
+// row locks by SELECT. CloseMany, which decides for many orders at once, locks their rows first.
 //
 // A transaction that others stopped (locked, deadlock, lock timeout) is rolled back and run again,
 // with pauses, until ctx ends or it was tried fifty times (order.ErrBusy). Where the database has

@@ -56,7 +56,7 @@ type Options struct {
 	// missed belongs in the Outbox.
 	AfterClose func(ctx context.Context, orderNo string, reason order.Reason)
 
-	// Logger is told the events ask_failed and after_close_panicked (default: discards).
+	// Logger is told the events ask_failed, batch_failed and after_close_panicked (default: discards).
 	Logger *slog.Logger
 }
 

@@ -10,6 +10,9 @@ type Stats struct {
 	Unknown   uint64 // held back
 	AskFailed uint64 // held back: an error, a panic, or nothing within AskTimeout
 
+	Batches       uint64 // transactions for many orders
+	BatchesFailed uint64 // of these, those whose orders had to be closed one by one
+
 	Told         uint64 // calls of Options.AfterClose
 	TellPanicked uint64 // of these, panics
 }
@@ -18,17 +21,20 @@ type Stats struct {
 func (s *Store) Stats() Stats {
 	c := &s.stats
 	return Stats{
-		Asked:        c.asked.Load(),
-		NotPaid:      c.notPaid.Load(),
-		PaidThere:    c.paidThere.Load(),
-		Unknown:      c.unknown.Load(),
-		AskFailed:    c.askFailed.Load(),
-		Told:         c.told.Load(),
-		TellPanicked: c.tellPanicked.Load(),
+		Asked:         c.asked.Load(),
+		NotPaid:       c.notPaid.Load(),
+		PaidThere:     c.paidThere.Load(),
+		Unknown:       c.unknown.Load(),
+		AskFailed:     c.askFailed.Load(),
+		Batches:       c.batches.Load(),
+		BatchesFailed: c.batchesFailed.Load(),
+		Told:          c.told.Load(),
+		TellPanicked:  c.tellPanicked.Load(),
 	}
 }
 
 type counters struct {
 	asked, notPaid, paidThere, unknown, askFailed atomic.Uint64
+	batches, batchesFailed                        atomic.Uint64
 	told, tellPanicked                            atomic.Uint64
 }
