@@ -61,7 +61,7 @@ func unchecked(t testing.TB) *shop {
 func newShop(t testing.TB, db *sql.DB, d sqlstore.Dialect) *shop {
 	t.Helper()
 	s := &shop{Store: sqlstore.New(db, d), t: t, dialect: d, initial: map[string]int64{}, kinds: new([]string)}
-	require.NoError(t, s.CreateSchema(t.Context()))
+	require.NoError(t, s.Migrate(t.Context()))
 	return s
 }
 
