@@ -21,7 +21,9 @@ func TestMain(m *testing.M) {
 	if job := os.Getenv(childJob); job != "" {
 		os.Exit(child(job, os.Getenv(childPath)))
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, // importing ants starts two goroutines
+		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
+		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"))
 }
 
 // The instants of the tests: orders are created at t0 and expire at due.
