@@ -30,8 +30,8 @@
 // sku_stock by sku, user_coupons. So the statements are right at READ COMMITTED and above, without
 // row locks by SELECT. CloseMany, which decides for many orders at once, locks their rows first.
 //
-// A transaction that others stopped (locked, deadlock, lock timeout) is rolled back and run again,
-// with pauses, until ctx ends or it was tried fifty times (order.ErrBusy). Where the database has
+// A transaction that others stopped (locked, deadlock, lock timeout), or whose connection was lost
+// before the commit, is rolled back and run again, with pauses, until ctx ends or it was tried fifty times (order.ErrBusy). Where the database has
 // one writer, the transactions of a Store queue for it in the order they came. When ctx ends
 // nothing is applied. When the answer to a commit is lost the error is order.ErrUnknownOutcome, and
 // calling again finds out. Errors keep the driver's error for errors.As.
