@@ -18,7 +18,7 @@ import (
 // These are about the locks of rows that MariaDB and PostgreSQL have. busy_test.go has SQLite's.
 
 // hang bounds what must happen but has no speed to keep.
-const hang = 30 * time.Second
+const hang = 2 * time.Minute
 
 // setupImpatient has a shop that waits for a lock for a moment only, and a database handle beside
 // it, for another application's transactions on the same tables.
