@@ -3,6 +3,7 @@ package sqlstore_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -20,28 +21,33 @@ const benchConns = 8
 func BenchmarkClose(b *testing.B) {
 	for _, db := range backends {
 		b.Run("db="+db.name, func(b *testing.B) {
-			b.Run("batch=1", func(b *testing.B) { benchmarkClose(b, db) })
+			for _, batch := range []int{1, 100} {
+				b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) { benchmarkClose(b, db, batch) })
+			}
 		})
 	}
 }
 
-func benchmarkClose(b *testing.B, db backend) {
+func benchmarkClose(b *testing.B, db backend, batch int) {
 	s := newShop(b, db, db.opened(b, db.place(b)))
 	s.DB().SetMaxOpenConns(benchConns)
 	s.DB().SetMaxIdleConns(benchConns)
 	nos := s.createMany("o", b.N)
-	work := make(chan string, len(nos))
-	for _, no := range nos {
-		work <- no
+	work := make(chan []string, len(nos))
+	for part := range slices.Chunk(nos, batch) {
+		work <- part
 	}
 	close(work)
 	b.ResetTimer()
 	var wg sync.WaitGroup
 	for range benchConns {
 		wg.Go(func() {
-			for no := range work {
-				if r, err := s.Close(context.Background(), no, due); err != nil || r.Outcome != order.ClosedNow {
-					b.Errorf("close %s: %v, %v", no, r, err)
+			for part := range work {
+				results, errs := closeAll(s, part)
+				for i, no := range part {
+					if errs[i] != nil || results[i].Outcome != order.ClosedNow {
+						b.Errorf("close %s: %v, %v", no, results[i], errs[i])
+					}
 				}
 			}
 		})
@@ -50,4 +56,13 @@ func benchmarkClose(b *testing.B, db backend) {
 	b.StopTimer()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "closes/s")
 	require.Zero(b, s.count(fmt.Sprintf(`SELECT COUNT(*) FROM orders WHERE status <> '%s'`, order.Closed)))
+}
+
+// closeAll closes one order as Close does, and more as CloseMany does.
+func closeAll(s *shop, nos []string) ([]order.Result, []error) {
+	if len(nos) > 1 {
+		return s.CloseMany(context.Background(), nos, due)
+	}
+	r, err := s.Close(context.Background(), nos[0], due)
+	return []order.Result{r}, []error{err}
 }
