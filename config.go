@@ -104,8 +104,8 @@ type Config struct {
 	ReconcileEvery time.Duration
 
 	// WaitReplicas is how many replicas must have what Schedule and Cancel wrote
-	// before they return (default 0: none). Else they return
-	// persist.ErrNotReplicated after WaitTimeout (default 1s, with WaitFsync 3s): it is written, but a
+	// before they return (default 0: none). Else they return persist.ErrNotReplicated
+	// after WaitTimeout (default 1s, with WaitFsync 3s): it is written, but a
 	// failover may lose it.
 	WaitReplicas int
 	WaitTimeout  time.Duration
