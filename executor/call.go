@@ -22,6 +22,7 @@ type call struct {
 
 	ctx      context.Context // the handler's; nil before it is at work
 	cancel   context.CancelCauseFunc
+	begun    time.Time // when that was
 	deadline time.Time // when HandlerTimeout ends ctx
 	lease    time.Time // when the first of its leases ends, as far as is known here; see beginAlone
 	renewAt  time.Time // when to ask for a longer one
@@ -53,8 +54,8 @@ func (e *Executor) submit(c *call) {
 	e.mu.Lock()
 	stopping := e.mu.stopping
 	e.mu.Unlock()
-	if stopping || e.pool.Submit(func() { e.run(c) }) != nil {
-		e.finish(c, sameFor(c, outcome{kind: handBack}))
+	if stopping || e.pool.Submit(func() { e.work(c) }) != nil {
+		e.finish(c, sameFor(c, outcome{kind: handBack}), false)
 	}
 }
 
@@ -73,7 +74,7 @@ func (e *Executor) begin(c *call) (ctx context.Context, end func(), ok bool) {
 	if c.abandoned || e.ctx.Err() != nil || !now.Before(c.lease) {
 		return ctx, end, false
 	}
-	c.ctx, c.cancel, c.deadline = ctx, cancel, deadline
+	c.ctx, c.cancel, c.begun, c.deadline = ctx, cancel, now, deadline
 	c.renewAt = c.lease.Add(-2 * e.cfg.Lease / 3)
 	if c.lease.Sub(now) < e.cfg.Lease/2 {
 		wake(e.leaseWake) // sooner than the keeper looks by itself
@@ -116,10 +117,15 @@ func (t *task) public() Task {
 	}
 }
 
-// finish passes the tasks of a call from its worker to the settler.
-func (e *Executor) finish(c *call, outcomes []outcome) {
+// finish passes the tasks of a call from its worker to the settler. It returns what the
+// worker is to do next, if that goes on; nil: nothing, or another worker is there in
+// its stead.
+func (e *Executor) finish(c *call, outcomes []outcome, goesOn bool) (next *call) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if c.ctx != nil {
+		e.paceLocked(time.Since(c.begun))
+	}
 	e.overLocked(c)
 	for i, t := range c.tasks {
 		if c.abandoned || t.lost {
@@ -130,9 +136,17 @@ func (e *Executor) finish(c *call, outcomes []outcome) {
 		e.mu.finished = append(e.mu.finished, t)
 		e.mu.unsettled++
 	}
+	if goesOn && !c.replaced && !e.mu.stopping && e.freeLocked() >= e.size {
+		next = e.nextLocked()
+	}
 	e.idleLocked()
-	wake(e.settleWake)
-	wake(e.claimWake)
+	if next == nil || e.lowLocked() {
+		wake(e.claimWake)
+	}
+	if !e.gatherLocked() || len(e.mu.finished) == len(c.tasks) {
+		wake(e.settleWake)
+	}
+	return next
 }
 
 // overLocked lets go of a call whose handler has returned, and of its worker.

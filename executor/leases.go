@@ -62,6 +62,7 @@ func (e *Executor) leaseMargin() time.Duration {
 func (e *Executor) lookAtLeases(now time.Time) look {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.handBackAgedLocked(now)
 	l := look{next: e.cfg.Lease / 6}
 	margin := e.leaseMargin()
 	at := func(when time.Time) { l.next = min(l.next, when.Sub(now)) }

@@ -208,7 +208,7 @@ func (e *Executor) aloneOverLocked(t *task, o outcome) {
 // grantedLocked sees to it that t, which is claimed and has no worker, runs when there
 // is one; not beside a run of its own without a claim. After Stop it goes back.
 func (e *Executor) grantedLocked(t *task) {
-	t.stage = granted
+	t.stage, t.granted = granted, time.Now()
 	switch {
 	case e.mu.stopping:
 		e.handBackLocked(t)
