@@ -40,8 +40,8 @@ func (e *Executor) work(c *call) {
 func (e *Executor) run(c *call) (next *call) {
 	outcomes, goesOn := sameFor(c, outcome{kind: handBack}), false
 	defer func() { next = e.finish(c, outcomes, goesOn) }()
-	ctx, end, ok := e.begin(c)
-	defer end()
+	ctx, ok := e.begin(c)
+	defer ctx.end(nil)
 	if ok {
 		e.countLateness(c)
 		e.attempt(ctx, c, outcomes)
