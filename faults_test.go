@@ -257,6 +257,18 @@ func TestStopDoesNotWaitForAWheelThatHangs(t *testing.T) {
 	stop(t, eng)
 }
 
+func TestAWheelThatWasNotMadeIsAnErrorOfStart(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Mini(t)
+	eng, err := orderwheel.New(orderwheel.Config{
+		Redis: rdb, Handler: new(runs).handle, Wheel: func(func() int64) wheel.Wheel { return nil },
+	})
+	require.NoError(t, err)
+	require.ErrorContains(t, eng.Start(t.Context()), "Config.Wheel returned nil")
+	stop(t, eng)
+	empty(t, rdb)
+}
+
 // However many Starts wait, Stop ends them all.
 func TestStopEndsEveryStartInProgress(t *testing.T) {
 	t.Parallel()
