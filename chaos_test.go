@@ -19,6 +19,7 @@ import (
 	"github.com/orderwheel/orderwheel/executor"
 	"github.com/orderwheel/orderwheel/internal/faultproxy"
 	"github.com/orderwheel/orderwheel/internal/redistest"
+	"github.com/orderwheel/orderwheel/persist"
 )
 
 const (
@@ -165,6 +166,11 @@ func (c *chaos) finish() {
 	}
 	close(names)
 	all.Wait()
+	c.t.Log("all calls are answered")
+	require.Eventually(c.t, func() bool {
+		d, err := c.engs[0].Depth(context.Background())
+		return err == nil && d == persist.Depth{}
+	}, 6*hang, 5*time.Millisecond, "%v", deferred(c.state))
 	empty(c.t, c.control)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,8 +183,28 @@ func (c *chaos) finish() {
 	}
 }
 
+// state tells how the engines are, and where tasks stand.
+func (c *chaos) state() (text string) {
+	for _, eng := range c.engs {
+		text += fmt.Sprintf("%v\n%+v\n", eng.Health(), eng.Stats())
+	}
+	for name := range c.ids {
+		if r, err := c.engs[0].Lookup(context.Background(), name); err != nil || r.Status != persist.StatusGone {
+			text += fmt.Sprintf("%+v %v\n", r, err)
+		}
+	}
+	return text
+}
+
+// deferred is a text that is made when it is needed.
+type deferred func() string
+
+func (d deferred) String() string { return d() }
+
 func testChaos(t *testing.T, requireClaim bool) {
-	t.Parallel()
+	if !long() {
+		t.Skip("a machine that is short of processor time takes minutes for it: make test-long")
+	}
 	c := newChaos(t, requireClaim)
 	ctx, cancel := context.WithCancel(t.Context())
 	var users sync.WaitGroup
@@ -187,11 +213,7 @@ func testChaos(t *testing.T, requireClaim bool) {
 	for i := range chaosUsers {
 		users.Go(func() { c.user(ctx, i) })
 	}
-	faults := 10
-	if long() {
-		faults = 200
-	}
-	for range faults {
+	for range 100 {
 		t.Log(c.fault())
 		time.Sleep(c.ms(300))
 	}
