@@ -128,7 +128,7 @@ func (s *crashShop) recovers(j crashJob) []crashRun {
 	before := len(s.ran)
 	p := s.spawn(j)
 	require.Eventually(s.t, func() bool { return s.count(`SELECT COUNT(*) FROM orders WHERE status <> 'closed'`) == 0 },
-		hang, 5*time.Millisecond, "an order is not closed")
+		crashHang, 5*time.Millisecond, "an order is not closed")
 	empty(s.t, s.redis)
 	p.stop()
 	require.Equal(s.t, len(s.placed), s.count(`SELECT COUNT(*) FROM orders`))
