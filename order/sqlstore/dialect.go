@@ -37,6 +37,10 @@ type Dialect interface {
 	// Duplicate reports whether err is the violation of a primary key or unique constraint.
 	Duplicate(err error) bool
 
+	// UnpaidOrders names the table orders for the read of a page of unpaid ones, with what the database
+	// needs to be told to read it from the index orders_unpaid.
+	UnpaidOrders() string
+
 	// SingleWriter reports whether the database runs one writing transaction at a time. The store
 	// then queues its own, which is fair and costs nothing, instead of having them wait for the
 	// database's lock.

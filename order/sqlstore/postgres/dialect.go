@@ -86,6 +86,9 @@ func (Dialect) Lost(err error) bool {
 // Duplicate reports whether a primary key or unique constraint was violated.
 func (Dialect) Duplicate(err error) bool { return sqlState(err) == uniqueViolation }
 
+// UnpaidOrders needs no hint: a partial index of just these is the cheapest there is.
+func (Dialect) UnpaidOrders() string { return "orders" }
+
 // SingleWriter is false: writers that touch different rows run at once.
 func (Dialect) SingleWriter() bool { return false }
 

@@ -50,6 +50,9 @@ func (Dialect) Duplicate(err error) bool {
 	return false
 }
 
+// UnpaidOrders needs no hint: a partial index of just these is the cheapest there is.
+func (Dialect) UnpaidOrders() string { return "orders" }
+
 // SingleWriter is true: SQLite has one writer at a time.
 func (Dialect) SingleWriter() bool { return true }
 
