@@ -122,9 +122,8 @@ func TestFiredSweptAndReconciledAtOnceAnOrderGivesBackOnce(t *testing.T) {
 		runEngine(t, rdb, config("reconcile", orderwheel.Config{Grace: time.Hour, Source: s.Store, ReconcileEvery: time.Second}))
 
 		for w := range races() / wave {
-			nos := s.createMany(fmt.Sprintf("w%03d-", w), wave)
 			expireAt := time.UnixMilli(time.Now().UnixMilli()) // what was due before the engines began is not the sweep's
-			s.exec(fmt.Sprintf(`UPDATE orders SET expire_at = %d WHERE order_no >= 'w%03d-'`, expireAt.UnixMilli(), w))
+			nos := s.createDue(fmt.Sprintf("w%03d-", w), wave, func(int) time.Time { return expireAt })
 			var dues []orderwheel.Due
 			var members []redis.Z // as another instance has written them, which is gone
 			for _, no := range nos {
