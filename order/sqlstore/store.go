@@ -25,6 +25,8 @@ const (
 type Store struct {
 	db      *sql.DB
 	dialect Dialect
+	opts    Options
+	stats   counters
 
 	// writer is held by the one writing transaction where the dialect allows only one; nil
 	// elsewhere.
@@ -35,49 +37,44 @@ var _ order.Closer = (*Store)(nil)
 
 // New returns a store on db. The caller keeps db and closes it after its last use of the store.
 func New(db *sql.DB, d Dialect) *Store {
-	s := &Store{db: db, dialect: d}
+	s := &Store{db: db, dialect: d, opts: Options{}.withDefaults()}
 	if d.SingleWriter() {
 		s.writer = make(chan struct{}, 1)
 	}
 	return s
 }
 
+// NewWith is New with options. order.ErrInvalid names every fault of theirs.
+func NewWith(db *sql.DB, d Dialect, o Options) (*Store, error) {
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("order store: %w", err)
+	}
+	s := New(db, d)
+	s.opts = o.withDefaults()
+	return s, nil
+}
+
 // DB is the database, for reads. Whoever writes to the store's tables by other ways than the store
 // answers for the ledger.
 func (s *Store) DB() *sql.DB { return s.db }
-
-// CreateSchema creates the tables that do not exist yet. It changes no table that does.
-func (s *Store) CreateSchema(ctx context.Context) error {
-	err := s.write(ctx, func(t *tx) error {
-		for _, stmt := range s.dialect.Schema() {
-			if _, err := t.exec(stmt); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("create the order tables: %w", err)
-	}
-	return nil
-}
 
 // errMoved is returned by a transaction that saw two states of a row because another transaction
 // changed it in between: it is run again.
 var errMoved = errors.New("changed by another transaction")
 
 // write runs fn in one transaction and commits it. When fn fails, or ctx ends before the commit,
-// nothing is applied. Transactions stopped by others run again, fn included.
+// nothing is applied. Transactions that others stopped, or that lost their connection before the
+// commit, run again, fn included.
 func (s *Store) write(ctx context.Context, fn func(*tx) error) error {
 	return s.retry(ctx, func() error { return s.writeOnce(ctx, fn) })
 }
 
-// retry runs try until it is not stopped by others, ctx ends, or maxAttempts were made.
+// retry runs try until it is neither stopped by others nor loses its connection, ctx ends, or maxAttempts were made.
 func (s *Store) retry(ctx context.Context, try func() error) error {
 	pause := firstPause
 	for attempt := 1; ; attempt++ {
 		err := try()
-		if err == nil || !errors.Is(err, errMoved) && !s.dialect.Retryable(err) {
+		if err == nil || !s.again(err) {
 			return err
 		}
 		if attempt == maxAttempts {
@@ -90,6 +87,12 @@ func (s *Store) retry(ctx context.Context, try func() error) error {
 		}
 		pause = min(2*pause, maxPause)
 	}
+}
+
+// again reports whether what failed with err was not applied, and may succeed at the next try.
+func (s *Store) again(err error) bool {
+	return errors.Is(err, errMoved) || s.dialect.Retryable(err) ||
+		s.dialect.Lost(err) && !errors.Is(err, order.ErrUnknownOutcome)
 }
 
 func (s *Store) writeOnce(ctx context.Context, fn func(*tx) error) error {
@@ -109,7 +112,7 @@ func (s *Store) writeOnce(ctx context.Context, fn func(*tx) error) error {
 	// is not applied.
 	defer func() { _ = sqlTx.Rollback() }()
 
-	if err := fn(&tx{ctx: ctx, tx: sqlTx, dialect: s.dialect}); err != nil {
+	if err := fn(&tx{ctx: ctx, tx: sqlTx, dialect: s.dialect, opts: &s.opts}); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -134,10 +137,11 @@ type tx struct {
 	ctx     context.Context
 	tx      *sql.Tx
 	dialect Dialect
+	opts    *Options
 }
 
-// exec runs a statement and returns how many rows it changed. (MySQL counts rows that had the
-// values already as not changed; each UPDATE of this package changes what it matches.)
+// exec runs a statement and returns how many rows it matched. (Each UPDATE of this package changes
+// what it matches, so it does not matter that some databases can count the changed ones alone.)
 func (t *tx) exec(query string, args ...any) (rows int64, err error) {
 	res, err := t.tx.ExecContext(t.ctx, t.dialect.Rebind(query), args...)
 	if err != nil {

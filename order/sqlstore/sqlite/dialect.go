@@ -1,9 +1,9 @@
 package sqlite
 
 import (
-	_ "embed" // schema.sql
+	"embed"
 	"errors"
-	"strings"
+	"io/fs"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -11,19 +11,19 @@ import (
 	"github.com/orderwheel/orderwheel/order/sqlstore"
 )
 
-//go:embed schema.sql
-var schema string
+//go:embed migrations
+var migrations embed.FS
 
 // Dialect is SQLite for sqlstore.New.
 type Dialect struct{}
 
 var _ sqlstore.Dialect = Dialect{}
 
-// Schema lists the statements of schema.sql.
-func (Dialect) Schema() []string {
-	stmts := strings.SplitAfter(schema, ";\n")
-	return stmts[:len(stmts)-1] // what follows the last semicolon is empty
-}
+// Migrations has the schema in SQLite's words.
+func (Dialect) Migrations() fs.FS { return migrations }
+
+// MigrationLock is empty: a transaction has SQLite's one write lock from its begin on.
+func (Dialect) MigrationLock() (lock, unlock string) { return "", "" }
 
 // Rebind changes nothing: SQLite's placeholder is the question mark.
 func (Dialect) Rebind(query string) string { return query }
@@ -38,6 +38,9 @@ func (Dialect) Retryable(err error) bool {
 	return false
 }
 
+// Lost is false: a file has no connection to lose.
+func (Dialect) Lost(error) bool { return false }
+
 // Duplicate reports whether a primary key or unique constraint was violated.
 func (Dialect) Duplicate(err error) bool {
 	switch code(err) {
@@ -46,6 +49,9 @@ func (Dialect) Duplicate(err error) bool {
 	}
 	return false
 }
+
+// UnpaidOrders needs no hint: a partial index of just these is the cheapest there is.
+func (Dialect) UnpaidOrders() string { return "orders" }
 
 // SingleWriter is true: SQLite has one writer at a time.
 func (Dialect) SingleWriter() bool { return true }
