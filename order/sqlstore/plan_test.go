@@ -83,7 +83,7 @@ func TestEachStatementOfACloseUsesAnIndex(t *testing.T) {
 	onEach(t, func(t *testing.T, db backend) {
 		s, c, open := setupGrown(t, db)
 		list := sent(c, func() { require.Equal(t, order.ClosedNow, s.close(open[1], due).Outcome) })
-		require.Len(t, list, 7, "the order, the same again, the user's count, its lines, two skus, the coupon")
+		require.Len(t, list, 7, "the order, whose it is, the count, its lines, two skus, the coupon")
 		for _, st := range list {
 			plan := strings.Join(s.explain(st), "\n")
 			require.Regexp(t, db.indexed, plan, st.query)

@@ -40,7 +40,7 @@ func stopEngine(t *testing.T, eng *orderwheel.Engine) {
 // eventually waits for what must happen; the bound is for a hang.
 func eventually(t *testing.T, what string, happened func() bool) {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !happened(); time.Sleep(5 * ms) {
+	for end := time.Now().Add(5 * time.Minute); !happened(); time.Sleep(5 * ms) {
 		require.True(t, time.Now().Before(end), "%s has not happened", what)
 	}
 }
@@ -81,13 +81,20 @@ func (m *meeting) come(ctx context.Context, t executor.Task) error {
 	}
 }
 
+// first are what brought the three that met.
+func (m *meeting) first(no string) []executor.Source {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.came[no][:3]
+}
+
 // Three engines that know nothing of each other's claims: the wheel of one fires an order, the
 // sweep of the next finds it, the reconciler of the third brings it back, and all three close it at
-// the same moment. ORDERWHEEL_LONG: 10,000 orders.
+// the same moment, in waves of a hundred orders.
 func TestFiredSweptAndReconciledAtOnceAnOrderGivesBackOnce(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, db backend) {
-		const wave = 1000
+		const wave = 100
 		s := setup(t, db)
 		rdb := redistest.Start(t).Client(t)
 		m := newMeeting()
@@ -115,9 +122,8 @@ func TestFiredSweptAndReconciledAtOnceAnOrderGivesBackOnce(t *testing.T) {
 		runEngine(t, rdb, config("reconcile", orderwheel.Config{Grace: time.Hour, Source: s.Store, ReconcileEvery: time.Second}))
 
 		for w := range races() / wave {
-			nos := s.createMany(fmt.Sprintf("w%02d-", w), wave)
 			expireAt := time.UnixMilli(time.Now().UnixMilli()) // what was due before the engines began is not the sweep's
-			s.exec(fmt.Sprintf(`UPDATE orders SET expire_at = %d WHERE order_no >= 'w%02d-'`, expireAt.UnixMilli(), w))
+			nos := s.createDue(fmt.Sprintf("w%03d-", w), wave, func(int) time.Time { return expireAt })
 			var dues []orderwheel.Due
 			var members []redis.Z // as another instance has written them, which is gone
 			for _, no := range nos {
@@ -129,17 +135,18 @@ func TestFiredSweptAndReconciledAtOnceAnOrderGivesBackOnce(t *testing.T) {
 			eventually(t, "all orders closed by all three", func() bool {
 				mu.Lock()
 				defer mu.Unlock()
-				n := 0
-				for _, no := range nos {
-					n += len(outcomes[no])
-				}
-				return n == 3*wave
+				return !slices.ContainsFunc(nos, func(no string) bool { return len(outcomes[no]) < 3 })
 			})
-			for _, no := range nos {
-				slices.Sort(outcomes[no])
-				require.Equal(t, []order.CloseOutcome{order.ClosedNow, order.ClosedAlready, order.ClosedAlready}, outcomes[no], no)
-				require.ElementsMatch(t, []executor.Source{executor.FromWheel, executor.FromSweep, executor.FromReconcile}, m.came[no], no)
+			mu.Lock()
+			for _, no := range nos { // a page that the reconciler has read before the close may bring an order back once more
+				count := map[order.CloseOutcome]int{}
+				for _, o := range outcomes[no] {
+					count[o]++
+				}
+				require.Equal(t, map[order.CloseOutcome]int{order.ClosedNow: 1, order.ClosedAlready: len(outcomes[no]) - 1}, count, no)
+				require.ElementsMatch(t, []executor.Source{executor.FromWheel, executor.FromSweep, executor.FromReconcile}, m.first(no), no)
 			}
+			mu.Unlock()
 			n := int64((w + 1) * wave)
 			require.Equal(t, [3]int64{100 + 2*n, 0, 0}, s.stock("a"))
 			require.Equal(t, [3]int64{100 + 3*n, 0, 0}, s.stock("b"))
