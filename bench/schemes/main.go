@@ -5,6 +5,7 @@
 //	go run ./bench/schemes -only zset-poll,orderwheel
 //	go run ./bench/schemes -json > FILE        for programs
 //	go run ./bench/schemes -plot FILE.svg      and draws it
+//	go run ./bench/schemes -from FILE          prints the report of an earlier run
 //
 // The orders live in a private MariaDB, which must be installed. What needs a Redis or a
 // RabbitMQ runs where these are. bench/README.md says what is measured, and how.
@@ -14,6 +15,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -54,12 +56,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 
 // compare runs what the options ask for and prints the report.
 func compare(ctx context.Context, o options, out, progress io.Writer) error {
-	s, err := startServers(ctx, o.rows)
-	if err != nil {
-		return err
-	}
-	defer s.stop()
-	r, err := measure(ctx, o, s, progress)
+	r, err := report(ctx, o, progress)
 	if err != nil {
 		return err
 	}
@@ -72,4 +69,24 @@ func compare(ctx context.Context, o options, out, progress io.Writer) error {
 		return printJSON(out, r)
 	}
 	return printTable(out, r)
+}
+
+// report runs what the options ask for, or reads what an earlier run has found.
+func report(ctx context.Context, o options, progress io.Writer) (r Report, err error) {
+	if o.from != "" {
+		text, err := os.ReadFile(o.from)
+		if err != nil {
+			return r, err
+		}
+		if err := json.Unmarshal(text, &r); err != nil {
+			return r, fmt.Errorf("%s is no report of -json: %w", o.from, err)
+		}
+		return r, nil
+	}
+	s, err := startServers(ctx, o.rows)
+	if err != nil {
+		return r, err
+	}
+	defer s.stop()
+	return measure(ctx, o, s, progress)
 }

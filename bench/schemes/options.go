@@ -19,6 +19,7 @@ type options struct {
 	claims  bool
 	json    bool
 	plot    string
+	from    string // a report of an earlier run; empty: run
 }
 
 // fewOrders is how many orders the runs with a kill and with two instances have, at most.
@@ -38,6 +39,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 	f.BoolVar(&o.claims, "claims", true, "try the articles' claims too")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	f.StringVar(&o.plot, "plot", "", "draw lateness and cost to this `FILE.svg`")
+	f.StringVar(&o.from, "from", "", "run nothing: print, or draw, the report in this `FILE`, which -json has written")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}

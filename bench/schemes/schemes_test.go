@@ -11,7 +11,6 @@ import (
 	"github.com/orderwheel/orderwheel/bench/internal/scheme"
 	"github.com/orderwheel/orderwheel/bench/internal/scheme/schemetest"
 	"github.com/orderwheel/orderwheel/internal/dbtest"
-	"github.com/orderwheel/orderwheel/internal/redistest"
 )
 
 func TestMain(m *testing.M) {
@@ -52,11 +51,4 @@ func schemesOf(rows []row) (names []string) {
 		names = append(names, r.scheme)
 	}
 	return names
-}
-
-// skipWithoutServers skips, or fails, a test of the whole program where it has no servers.
-func skipWithoutServers(t *testing.T) {
-	t.Helper()
-	_ = dbtest.MariaDB(t)
-	_ = redistest.Start(t)
 }

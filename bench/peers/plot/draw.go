@@ -21,6 +21,12 @@ const (
 	frame     = 3.4 * vg.Centimeter // title, legend and axis of a panel
 	leastMS   = 0.1                 // what is less is drawn as that: the axis is logarithmic
 	barHeight = 0.2 * vg.Centimeter
+
+	// Text is not drawn but named, and who looks may have a wider font than the layout was
+	// made with: labels have that much room more than they need.
+	labelRoom = 1.6 * vg.Centimeter
+	textSize  = 9
+	apart     = "     " // of a name of the legend and its sign
 )
 
 var (
@@ -66,9 +72,13 @@ func drawReport(r report, w io.Writer) error {
 func panel(names []string) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = color.White
-	p.Title.TextStyle.Font.Size = font.Length(11)
 	p.Title.Padding = vg.Points(6)
 	p.NominalY(names...)
+	for _, style := range []*font.Font{&p.Title.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &p.Legend.TextStyle.Font} {
+		style.Variant, style.Size = "Sans", textSize
+	}
+	p.Y.Padding = labelRoom
+	p.Legend.XOffs = -labelRoom
 	p.Y.Min, p.Y.Max = -0.6, float64(len(names))-0.4
 	p.Legend.Top = true
 	lines := plotter.NewGrid()
@@ -112,14 +122,15 @@ func lateness(names []string, rows []figures) (*plot.Plot, error) {
 		}
 		s.Color, s.Shape, s.Radius = points.color, points.glyph, vg.Points(3)
 		p.Add(s)
-		p.Legend.Add(points.name, s)
+		p.Legend.Add(points.name+apart, s)
 	}
 	p.X.Min, p.X.Max = leastMS, math.Pow(10, math.Ceil(math.Log10(most)))
 	p.Y.Max += 2 // the legend's
 	return p, nil
 }
 
-// costs draws what an order costs: queries, commands, and processor time in all.
+// costs draws what an order costs: queries, commands (those in scripts included), and the
+// processor time of process and servers.
 func costs(names []string, rows []figures) (*plot.Plot, error) {
 	p := panel(names)
 	p.Title.Text = "Cost of a closed order"
@@ -129,8 +140,8 @@ func costs(names []string, rows []figures) (*plot.Plot, error) {
 		color color.Color
 	}{
 		{"database queries", func(f figures) float64 { return f.QueriesPerOrder }, dark},
-		{"Redis commands, those in scripts included", func(f figures) float64 { return f.CommandsPerOrder }, mid},
-		{"CPU of process and servers, tenths of a ms", func(f figures) float64 {
+		{"Redis commands", func(f figures) float64 { return f.CommandsPerOrder }, mid},
+		{"CPU, tenths of a ms", func(f figures) float64 {
 			return (f.CPUSeconds + f.ServersCPUSeconds) * 10_000 / float64(max(1, f.Orders))
 		}, warm},
 	} {
@@ -146,7 +157,7 @@ func costs(names []string, rows []figures) (*plot.Plot, error) {
 		bars.Color, bars.LineStyle.Width = b.color, 0
 		bars.Offset = barHeight * vg.Length(1-i)
 		p.Add(bars)
-		p.Legend.Add(b.name, bars)
+		p.Legend.Add(b.name+apart, bars)
 	}
 	p.X.Min = 0
 	p.Y.Max += 2
