@@ -71,7 +71,9 @@ func startServers(ctx context.Context, rows []row) (s *servers, err error) {
 }
 
 func (s *servers) startMaria(ctx context.Context) (err error) {
-	if s.maria, err = dbserver.StartMariaDB(ctx); err != nil {
+	// Two transactions may read a status and then both write it, as in MySQL. Later MariaDBs have one of
+	// them fail by default.
+	if s.maria, err = dbserver.StartMariaDB(ctx, "--loose-innodb-snapshot-isolation=OFF"); err != nil {
 		return fmt.Errorf("the order database: %w", err)
 	}
 	admin, err := scheme.OpenDB(s.maria.DSN(""))

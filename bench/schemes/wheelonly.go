@@ -19,15 +19,16 @@ import (
 // What it risks: what delayQueue does, for the wheel is gone with the process. It is the
 // cheaper of the two to add to, and to remove from.
 type wheelOnly struct {
-	env    *scheme.Env
-	wheel  *timingwheel.TimingWheel
-	pool   *scheme.Pool
-	ending context.Context
-	end    context.CancelFunc
+	env   *scheme.Env
+	wheel *timingwheel.TimingWheel
+	pool  *scheme.Pool
+	ctx   context.Context // of the handlers
 
 	mu struct {
 		sync.Mutex
 		timers map[string]*timingwheel.Timer
+		ended  bool
+		firing sync.WaitGroup // added to before ended is set
 	}
 }
 
@@ -43,7 +44,7 @@ func newWheelOnly(env *scheme.Env) scheme.Scheme {
 }
 
 func (s *wheelOnly) Start(ctx context.Context) error {
-	s.ending, s.end = context.WithCancel(context.WithoutCancel(ctx))
+	s.ctx = context.WithoutCancel(ctx)
 	s.wheel.Start()
 	return nil
 }
@@ -60,12 +61,15 @@ func (s *wheelOnly) fire(id string) {
 	s.mu.Lock()
 	_, ok := s.mu.timers[id]
 	delete(s.mu.timers, id)
-	s.mu.Unlock()
-	if !ok || s.ending.Err() != nil {
+	if !ok || s.mu.ended {
+		s.mu.Unlock()
 		return
 	}
+	s.mu.firing.Add(1)
+	s.mu.Unlock()
+	defer s.mu.firing.Done()
 	s.pool.Go(func() {
-		if err := s.env.Handle(context.WithoutCancel(s.ending), id); err != nil {
+		if err := s.env.Handle(s.ctx, id); err != nil {
 			s.env.Alarm("close", err) // and it is gone
 		}
 	})
@@ -83,7 +87,10 @@ func (s *wheelOnly) Remove(_ context.Context, id string) error {
 }
 
 func (s *wheelOnly) Stop() {
-	s.end()
+	s.mu.Lock()
+	s.mu.ended = true
+	s.mu.Unlock()
 	s.wheel.Stop()
+	s.mu.firing.Wait()
 	s.pool.Wait()
 }

@@ -97,9 +97,10 @@ func member(id string, due time.Time) redis.Z {
 	return redis.Z{Score: float64(due.UnixMilli()), Member: id}
 }
 
-// dueIn are the first ids of a ZSet whose time has come.
+// dueIn are the first ids of a ZSet whose time has come: ZRANGE BYSCORE, as ZRANGEBYSCORE is
+// called now.
 func dueIn(ctx context.Context, r *redis.Client, key string, limit int64) ([]string, error) {
-	return r.ZRangeByScore(ctx, key, &redis.ZRangeBy{
-		Min: "0", Max: strconv.FormatInt(time.Now().UnixMilli(), 10), Count: limit,
+	return r.ZRangeArgs(ctx, redis.ZRangeArgs{
+		Key: key, ByScore: true, Start: "0", Stop: strconv.FormatInt(time.Now().UnixMilli(), 10), Count: limit,
 	}).Result()
 }
