@@ -16,8 +16,8 @@ import (
 // What it risks: what wheelOnly does. And a close that is slow holds up the wheel: all that is
 // due after it waits.
 //
-// The wheel is orderwheel's own, with one shard, whose documentation tells callers not to do this:
-// RussellLuo's starts a goroutine for each task.
+// The wheel is orderwheel's own, whose documentation tells callers not to do this: RussellLuo's
+// starts a goroutine for each task, and would not show it.
 type wheelInline struct {
 	env   *scheme.Env
 	wheel wheel.Wheel
