@@ -10,6 +10,9 @@ FUZZTIME  ?= 30s
 DRILL     ?= -orders 7000 -kills 10 -redis-kills 2
 SOAK      ?= -d 30m
 
+# The tests of persist that are not built under -race: long computations, ten times slower there.
+UNRACED = $$(grep -rl '^//go:build !race' --include='*_test.go' persist | xargs grep -hoP '^func \KTest\w+' | paste -sd '|')
+
 # Nested modules with tests of their own.
 NESTED := $(patsubst %/go.mod,%,$(wildcard bench/*/go.mod))
 
@@ -20,11 +23,13 @@ help: ## list the targets
 .PHONY: test
 test: servers ## run all tests under -race; as root, first install the servers that they need
 	ORDERWHEEL_REQUIRE_SERVERS=1 $(GOTEST) -race -timeout 20m ./... ./.ci/gotest
+	ORDERWHEEL_REQUIRE_SERVERS=1 $(GOTEST) -run "^($(UNRACED))$$" -timeout 20m ./persist
 	@for dir in $(NESTED); do ORDERWHEEL_REQUIRE_SERVERS=1 go test -C $$dir -race ./...; done
 
 .PHONY: test-long
 test-long: servers ## run all tests at their full length
 	ORDERWHEEL_REQUIRE_SERVERS=1 ORDERWHEEL_LONG=1 $(GOTEST) -race -timeout 2h ./...
+	ORDERWHEEL_REQUIRE_SERVERS=1 ORDERWHEEL_LONG=1 $(GOTEST) -run "^($(UNRACED))$$" -timeout 2h ./persist
 	@for dir in $(NESTED); do ORDERWHEEL_REQUIRE_SERVERS=1 ORDERWHEEL_LONG=1 go test -C $$dir -race -timeout 2h ./...; done
 
 .PHONY: lint

@@ -104,11 +104,17 @@ type Config struct {
 	ReconcileEvery time.Duration
 
 	// WaitReplicas is how many replicas must have what Schedule and Cancel wrote
-	// before they return (default 0: none). Else they return
-	// persist.ErrNotReplicated after WaitTimeout (default 1s): it is written, but a
+	// before they return (default 0: none). Else they return persist.ErrNotReplicated
+	// after WaitTimeout (default 1s, with WaitFsync 3s): it is written, but a
 	// failover may lose it.
 	WaitReplicas int
 	WaitTimeout  time.Duration
+
+	// WaitFsync has Schedule and Cancel wait until what they wrote is on the disk of the
+	// server, and on that of WaitReplicas replicas (default false): a crash of Redis then
+	// loses none of it. It needs Redis 7.2 or later and appendonly yes. With appendfsync
+	// everysec each call takes up to a second: see persist.Options.
+	WaitFsync bool
 
 	// MaxPending is how many tasks may be pending in the namespace, of all instances,
 	// now or later (default 0: no limit). With so many, Schedule of a new id returns

@@ -86,7 +86,7 @@ type run struct {
 func New(cfg Config) (*Engine, error) {
 	cfg = cfg.withDefaults()
 	store, err := persist.New(cfg.Redis, persist.Options{
-		Namespace: cfg.Namespace, WaitReplicas: cfg.WaitReplicas, WaitTimeout: cfg.WaitTimeout, MaxPending: cfg.MaxPending, Logger: cfg.Logger,
+		Namespace: cfg.Namespace, WaitReplicas: cfg.WaitReplicas, WaitTimeout: cfg.WaitTimeout, WaitFsync: cfg.WaitFsync, MaxPending: cfg.MaxPending, Logger: cfg.Logger,
 	})
 	if err := errors.Join(cfg.validate(), err); err != nil {
 		return nil, err

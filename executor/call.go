@@ -9,7 +9,7 @@ import (
 
 // call is one call of a handler, and what occupies one worker: one task, or with a
 // BatchHandler up to BatchSize of them: of one claim, or such as had to wait for a worker
-// when their claims were answered. A run without a claim has its own (see lone).
+// when their claims were answered. A run without a claim is a call, too: see alone.
 //
 //	submitted -> at work -> over
 //	    |           |  ctx has ended, and the lease: stuck, its worker replaced or not
@@ -18,14 +18,15 @@ import (
 // All but tasks is guarded by Executor.mu.
 type call struct {
 	tasks []*task
+	alone *task // whose run without a claim it is; nil: its tasks are claimed
 
 	ctx      context.Context // the handler's; nil before it is at work
 	cancel   context.CancelCauseFunc
 	deadline time.Time // when HandlerTimeout ends ctx
-	lease    time.Time // when the first of its leases ends, as far as is known here
+	lease    time.Time // when the first of its leases ends, as far as is known here; see beginAlone
 	renewAt  time.Time // when to ask for a longer one
 
-	stuck     bool // its leases are over and its handler has not returned
+	stuck     bool // its leases are over and its handler has not returned; so nothing it says counts
 	replaced  bool // stuck, and another may work in its stead
 	abandoned bool // Stop has handed its leases back: its end changes nothing
 }
@@ -66,10 +67,7 @@ func (e *Executor) freeLocked() int { return e.cfg.Workers*e.size - e.mu.running
 func (e *Executor) begin(c *call) (ctx context.Context, end func(), ok bool) {
 	now := time.Now()
 	deadline := now.Add(e.cfg.HandlerTimeout)
-	timed, stop := context.WithDeadline(e.ctx, deadline)
-	ctx, cancel := context.WithCancelCause(timed)
-	end = func() { cancel(nil); stop() }
-
+	ctx, cancel, end := e.timed(deadline)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if c.abandoned || e.ctx.Err() != nil || !now.Before(c.lease) {
@@ -81,6 +79,13 @@ func (e *Executor) begin(c *call) (ctx context.Context, end func(), ok bool) {
 		wake(e.leaseWake) // sooner than the keeper looks by itself
 	}
 	return ctx, end, true
+}
+
+// timed makes a handler's ctx. end frees it.
+func (e *Executor) timed(deadline time.Time) (ctx context.Context, cancel context.CancelCauseFunc, end func()) {
+	timed, stop := context.WithDeadline(e.ctx, deadline)
+	ctx, cancel = context.WithCancelCause(timed)
+	return ctx, cancel, func() { cancel(nil); stop() }
 }
 
 // handle calls the handler: an error for each task of c.
@@ -114,15 +119,8 @@ func (t *task) public() Task {
 // finish passes the tasks of a call from its worker to the settler.
 func (e *Executor) finish(c *call, outcomes []outcome) {
 	e.mu.Lock()
-	delete(e.mu.calls, c)
-	if c.replaced {
-		e.mu.extra--
-	} else {
-		e.vacateLocked(c)
-	}
-	if c.stuck {
-		e.mu.stuck--
-	}
+	defer e.mu.Unlock()
+	e.overLocked(c)
 	for i, t := range c.tasks {
 		if c.abandoned || t.lost {
 			e.releaseLocked(t)
@@ -133,13 +131,24 @@ func (e *Executor) finish(c *call, outcomes []outcome) {
 		e.mu.unsettled++
 	}
 	e.idleLocked()
-	held := e.mu.stuck > e.mu.extra // by the handlers that are stuck, and may be replaced now
-	e.mu.Unlock()
-	if held {
-		wake(e.leaseWake)
-	}
 	wake(e.settleWake)
 	wake(e.claimWake)
+}
+
+// overLocked lets go of a call whose handler has returned, and of its worker.
+func (e *Executor) overLocked(c *call) {
+	delete(e.mu.calls, c)
+	if c.replaced {
+		e.mu.extra--
+	} else {
+		e.vacateLocked(c)
+	}
+	if c.stuck {
+		e.mu.stuck--
+	}
+	if e.mu.stuck > e.mu.extra { // one more that is stuck may be replaced now
+		wake(e.leaseWake)
+	}
 }
 
 // vacateLocked makes c's worker free.

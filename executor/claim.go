@@ -42,8 +42,8 @@ func (e *Executor) claimLoop() {
 		for _, c := range w.claimed {
 			e.submit(c)
 		}
-		for _, r := range w.unclaimed {
-			e.submitUnclaimed(r)
+		for _, c := range w.unclaimed {
+			e.submitUnclaimed(c)
 		}
 		switch {
 		case len(w.parts) > 0:

@@ -49,8 +49,8 @@
 // A handler that does not heed its ctx is stuck when its lease is over. It is not
 // renewed any more, so the reaper brings its tasks back, and they run elsewhere or here,
 // beside it. Its worker is replaced; at most Workers are, and then Problems says so. A run
-// without a claim has no lease: if its handler does not heed its ctx it keeps its worker,
-// and its id does not run here again until it returns.
+// without a claim has no lease, but is stuck when it would be with one that was renewed: it
+// counts as ended then, and its id is claimed, and runs, when the store is back.
 //
 // # The states of an id in memory
 //

@@ -108,13 +108,18 @@ func (c *call) wantsRenewal(lease time.Duration) bool {
 
 // giveUpLocked is for a call whose lease is over while its handler is at work. Its tasks
 // may run elsewhere, and here too when the reaper brings them back, so they are
-// held no more. Another may work in its stead, but not without bound.
+// held no more; a run without a claim counts as ended. Another may work in its stead, but
+// not without bound.
 func (e *Executor) giveUpLocked(c *call) (replaced bool) {
 	if !c.stuck {
 		c.stuck = true
 		e.mu.stuck++
-		for _, t := range c.tasks {
-			e.releaseLocked(t)
+		if c.alone != nil {
+			e.aloneOverLocked(c.alone, outcome{kind: cutOff})
+		} else {
+			for _, t := range c.tasks {
+				e.releaseLocked(t)
+			}
 		}
 	}
 	if e.mu.extra == e.cfg.Workers || c.abandoned {

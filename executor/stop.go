@@ -79,13 +79,7 @@ func (e *Executor) abandon(ctx context.Context) error {
 	if !settled {
 		return fmt.Errorf("executor: the store did not take the last %d answers; their leases will run out: %w", len(last), ctx.Err())
 	}
-	atWork := len(e.mu.calls)
-	for _, t := range e.mu.held {
-		if t.runsAlone() {
-			atWork++
-		}
-	}
-	return fmt.Errorf("executor: %d handlers are still running: %w", atWork, ctx.Err())
+	return fmt.Errorf("executor: %d handlers are still running: %w", len(e.mu.calls), ctx.Err())
 }
 
 // takeAll takes everything that the store may count as ours: what has finished; what is
@@ -102,7 +96,7 @@ func (e *Executor) takeAll() []*task {
 		all = append(all, t)
 	}
 	for c := range e.mu.calls {
-		if c.abandoned {
+		if c.abandoned || c.alone != nil {
 			continue
 		}
 		c.abandoned = true

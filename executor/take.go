@@ -14,7 +14,7 @@ const takeMost = 4096
 // work is what the claim loop has to do.
 type work struct {
 	claimed   []*call // claimed already, and there is a worker for it now
-	unclaimed []lone  // to run without a claim
+	unclaimed []*call // to run without a claim
 	parts     []*part // to claim
 	stopping  bool
 	more      bool          // there is more to look at, at once

@@ -29,12 +29,6 @@ type alone struct {
 // waits reports whether w is in force.
 func (l *alone) waits(w entry) bool { return l.waiting && l.gen == w.gen }
 
-// lone is one run without a claim.
-type lone struct {
-	t    *task // whose run it is; the claim's fields of it are not to be touched
-	seen *task // as its handler sees it
-}
-
 func (t *task) loneState() *alone {
 	if t.lone == nil {
 		t.lone = new(alone)
@@ -122,39 +116,64 @@ func (k *taking) beginLocked(t *task, o *outage) bool {
 	k.free--
 	e.mu.running++
 	e.mu.spare += e.size - 1
+	// The handler sees a copy: the claim's fields of t are not to be touched.
 	seen := &task{id: t.id, source: t.source, attempt: l.tries + 1, firstMS: t.dueMS, nowMS: k.lowMS, unclaimed: true}
-	k.w.unclaimed = append(k.w.unclaimed, lone{t, seen})
+	c := &call{tasks: []*task{seen}, alone: t}
+	e.mu.calls[c] = struct{}{}
+	k.w.unclaimed = append(k.w.unclaimed, c)
 	return true
 }
 
 // submitUnclaimed hands a run to the pool. One that it refuses comes again.
-func (e *Executor) submitUnclaimed(r lone) {
-	if e.pool.Submit(func() { e.runUnclaimed(r) }) != nil {
-		e.endUnclaimed(r.t, outcome{kind: retryLater, atMS: e.cfg.NowMS() + pause.Milliseconds()})
+func (e *Executor) submitUnclaimed(c *call) {
+	if e.pool.Submit(func() { e.runUnclaimed(c) }) != nil {
+		e.endUnclaimed(c, outcome{kind: retryLater, atMS: e.cfg.NowMS() + pause.Milliseconds()})
 	}
 }
 
 // runUnclaimed is one run without a claim, on a worker of the pool. Its handler's
-// effects stand behind a condition, and that makes it safe, not a claim. It is a call of
-// one task which the lease loop and Stop know nothing of: it has no lease.
-func (e *Executor) runUnclaimed(r lone) {
+// effects stand behind a condition, and that makes it safe, not a claim.
+func (e *Executor) runUnclaimed(c *call) {
 	e.stats.unclaimed.Add(1)
-	c := &call{tasks: []*task{r.seen}}
 	outcomes := make([]outcome, 1)
-	defer func() { e.endUnclaimed(r.t, outcomes[0]) }()
-	ctx, cancel := context.WithTimeout(e.ctx, e.cfg.HandlerTimeout)
-	defer cancel()
+	defer func() { e.endUnclaimed(c, outcomes[0]) }()
+	ctx, end := e.beginAlone(c)
+	defer end()
 	e.attempt(ctx, c, outcomes)
+}
+
+// beginAlone gives the handler's ctx, and what frees it. There is no lease, but a handler that
+// does not heed its ctx is stuck when it would be with one that was renewed.
+func (e *Executor) beginAlone(c *call) (ctx context.Context, end func()) {
+	now := time.Now()
+	deadline := now.Add(e.cfg.HandlerTimeout)
+	ctx, cancel, end := e.timed(deadline)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c.ctx, c.cancel, c.deadline = ctx, cancel, deadline
+	c.lease = deadline.Add(e.cfg.Lease / 3)
+	if least := now.Add(e.cfg.Lease); c.lease.Before(least) {
+		c.lease = least
+	}
+	return ctx, end
 }
 
 // endUnclaimed notes how a run without a claim has ended. The store is not told:
 // the id is claimed, and runs again, as if it had not run. Only what failed, or was
 // told to come later, runs once more without a claim while the store is away.
-func (e *Executor) endUnclaimed(t *task, o outcome) {
+func (e *Executor) endUnclaimed(c *call, o outcome) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.mu.running--
-	e.mu.spare -= e.size - 1
+	e.overLocked(c)
+	if !c.stuck { // else it has ended before
+		e.aloneOverLocked(c.alone, o)
+	}
+	e.idleLocked()
+	wake(e.claimWake)
+}
+
+// aloneOverLocked sees to it that t goes on after a run without a claim.
+func (e *Executor) aloneOverLocked(t *task, o outcome) {
 	l := t.lone
 	l.running = false
 	l.tries++
@@ -184,8 +203,6 @@ func (e *Executor) endUnclaimed(t *task, o outcome) {
 	case leaving:
 		e.releaseLocked(t)
 	}
-	e.idleLocked()
-	wake(e.claimWake)
 }
 
 // grantedLocked sees to it that t, which is claimed and has no worker, runs when there

@@ -32,7 +32,7 @@ func (r *Redis) Check(ctx context.Context) (warnings []string, err error) {
 	}
 	var faults []error
 	for _, node := range nodes {
-		w, err := node.check(r.shards[0].wait.replicas)
+		w, err := node.check(r.shards[0].wait)
 		warnings = append(warnings, w...)
 		faults = append(faults, err)
 	}
@@ -158,20 +158,20 @@ func parseInfo(text string) map[string]string {
 }
 
 // check judges one server.
-func (n nodeInfo) check(replicas int) (warnings []string, err error) {
+func (n nodeInfo) check(wait durability) (warnings []string, err error) {
 	if n.err != nil {
 		return []string{n.name() + "INFO cannot be read, so version, eviction policy and persistence were not checked: " + n.err.Error()}, nil
 	}
-	w1, err1 := n.checkVersion()
+	w1, err1 := n.checkVersion(wait.fsync)
 	w2, err2 := n.checkEviction()
-	w3 := n.checkAOF()
-	w4 := n.checkReplicas(replicas)
+	w3, err3 := n.checkAOF(wait.fsync)
+	w4 := n.checkReplicas(wait.replicas)
 	for _, w := range []string{w1, w2, w3, w4} {
 		if w != "" {
 			warnings = append(warnings, n.name()+w)
 		}
 	}
-	return warnings, errors.Join(err1, err2)
+	return warnings, errors.Join(err1, err2, err3)
 }
 
 func (n nodeInfo) name() string {
@@ -181,19 +181,19 @@ func (n nodeInfo) name() string {
 	return n.addr + ": "
 }
 
-func (n nodeInfo) checkVersion() (warning string, err error) {
+// checkVersion: WAITAOF came with 7.2.
+func (n nodeInfo) checkVersion(fsync bool) (warning string, err error) {
+	needed, why := [2]int{6, 2}, ""
+	if fsync {
+		needed, why = [2]int{7, 2}, ", which WaitFsync needs, or do without it"
+	}
 	version := n.fields["redis_version"]
-	parts := strings.SplitN(version, ".", 3)
-	if len(parts) < 2 {
-		return "the version cannot be read; 6.2 or later is needed", nil
+	var has [2]int
+	if n, _ := fmt.Sscanf(version, "%d.%d", &has[0], &has[1]); n != 2 {
+		return fmt.Sprintf("the version %q cannot be read; %d.%d or later is needed", version, needed[0], needed[1]), nil
 	}
-	major, err1 := strconv.Atoi(parts[0])
-	minor, err2 := strconv.Atoi(parts[1])
-	if err1 != nil || err2 != nil {
-		return fmt.Sprintf("the version %q cannot be read; 6.2 or later is needed", version), nil
-	}
-	if major < 6 || major == 6 && minor < 2 {
-		return "", fmt.Errorf("persist: check: %w: %sRedis is %s: use 6.2 or later", ErrFatal, n.name(), version)
+	if slices.Compare(has[:], needed[:]) < 0 {
+		return "", fmt.Errorf("persist: check: %w: %sRedis is %s: use %d.%d or later%s", ErrFatal, n.name(), version, needed[0], needed[1], why)
 	}
 	return "", nil
 }
@@ -213,14 +213,16 @@ func (n nodeInfo) checkEviction() (warning string, err error) {
 	return "", fmt.Errorf("persist: check: %w: %smaxmemory-policy is %s, which drops tasks when memory is full: use noeviction", ErrFatal, n.name(), policy)
 }
 
-func (n nodeInfo) checkAOF() (warning string) {
-	switch n.fields["aof_enabled"] {
-	case "1":
-		return ""
-	case "0":
-		return "there is no append-only file, so a crash of Redis loses the tasks written since its last snapshot: set appendonly yes"
+func (n nodeInfo) checkAOF(fsync bool) (warning string, err error) {
+	switch enabled := n.fields["aof_enabled"]; {
+	case enabled == "1":
+		return "", nil
+	case enabled == "0" && fsync:
+		return "", fmt.Errorf("persist: check: %w: %sWaitFsync waits for the append-only file, but there is none: set appendonly yes", ErrFatal, n.name())
+	case enabled == "0":
+		return "there is no append-only file, so a crash of Redis loses the tasks written since its last snapshot: set appendonly yes", nil
 	}
-	return "whether there is an append-only file cannot be read; without one a crash of Redis loses tasks"
+	return "whether there is an append-only file cannot be read; without one a crash of Redis loses tasks", nil
 }
 
 func (n nodeInfo) checkReplicas(want int) (warning string) {

@@ -140,7 +140,8 @@
 // connection of the flush). With too few, each of its calls has its answers and
 // ErrNotReplicated. A flush waits for the one before it, so give a call a ctx of more than twice
 // WaitTimeout. Claims and their ends do not wait: what a failover takes back of them
-// runs again, and its effects are idempotent.
+// runs again, and its effects are idempotent. With WaitFsync the flush is on the disk of the
+// server, too, and on those of the replicas (WAITAOF): a crash of all of them loses none of it.
 //
 // # Group commit
 //

@@ -35,9 +35,10 @@ var (
 	// be repeated; see the package documentation for what each then answers.
 	ErrUnknownOutcome = errors.New("outcome unknown")
 
-	// ErrNotReplicated: the write is stored, but fewer replicas than WaitReplicas have
-	// it so far. Its answers stand beside the error, all of them (in a PartialError, all
-	// that are not Missing). It may be lost if the server is, before they have it.
+	// ErrNotReplicated: the write is stored, but not yet on as many replicas as WaitReplicas
+	// asks for, or, with WaitFsync, on the disks. Its answers stand beside the error, all
+	// of them (in a PartialError, all that are not Missing). It may be lost if the server
+	// is, before they have it.
 	ErrNotReplicated = errors.New("stored but not yet replicated")
 )
 

@@ -1,3 +1,5 @@
+//go:build !race
+
 package persist_test
 
 // The properties, and the story that they are told by: what was asked and answered

@@ -45,7 +45,7 @@ func (l *lane) setFencing(cancel func()) bool {
 // with the next number, for what it had before. So what makes room need not wait
 // until there is room. ok: a is the answer to the flush.
 func (l *lane) ask(ctx context.Context, number uint64, refusal answer) (a answer, ok bool) {
-	a = l.inquire(ctx, []any{"?"}, l.replicated)
+	a = l.inquire(ctx, []any{"?"}, l.durable)
 	text, answered := a.value.(string)
 	if !answered {
 		return a, a.cut
@@ -60,8 +60,8 @@ func (l *lane) ask(ctx context.Context, number uint64, refusal answer) (a answer
 }
 
 // inquire sends a flush that writes nothing but its number.
-func (l *lane) inquire(ctx context.Context, args []any, replicated bool) answer {
-	a, _ := l.transmitArgs(ctx, args, false, replicated, func(attempt func() answer) (answer, bool) {
+func (l *lane) inquire(ctx context.Context, args []any, durable bool) answer {
+	a, _ := l.transmitArgs(ctx, args, false, durable, func(attempt func() answer) (answer, bool) {
 		return l.shard.try(ctx, attempt), true
 	})
 	return a

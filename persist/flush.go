@@ -177,15 +177,15 @@ func (l *lane) transmit(f *flush) (a answer, ok bool) {
 		args[at] = ids
 		newWork = newWork || w.newWork
 	}
-	return l.transmitArgs(f.ctx, args, newWork, l.replicated, f.sendFirst)
+	return l.transmitArgs(f.ctx, args, newWork, l.durable, f.sendFirst)
 }
 
 // joins tells whether w may stand in one group with v.
 func (w *write) joins(v *write) bool { return w.code == v.code && slices.Equal(w.once, v.once) }
 
-// transmitArgs is transmit for what is not a write too. replicated: it is not
-// answered before replicas have it. first makes the first attempt.
-func (l *lane) transmitArgs(ctx context.Context, args []any, newWork, replicated bool, first func(attempt func() answer) (answer, bool)) (a answer, ok bool) {
+// transmitArgs is transmit for what is not a write too. durable: it is not answered before
+// it is where s.wait wants it. first makes the first attempt.
+func (l *lane) transmitArgs(ctx context.Context, args []any, newWork, durable bool, first func(attempt func() answer) (answer, bool)) (a answer, ok bool) {
 	s := l.shard
 	l.number++
 	number := l.number
@@ -196,8 +196,8 @@ func (l *lane) transmitArgs(ctx context.Context, args []any, newWork, replicated
 	for tries := 1; ; tries++ {
 		attempted := time.Now()
 		attempt := func() answer {
-			if replicated {
-				return s.evalReplicated(ctx, flushScript, args)
+			if durable {
+				return s.evalDurable(ctx, flushScript, args)
 			}
 			return s.eval(ctx, flushScript, args)
 		}

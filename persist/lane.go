@@ -24,7 +24,7 @@ type lane struct {
 	shard *shard
 	op    string // of its flushes, in log events
 
-	replicated bool // a flush is not answered before replicas have it
+	durable bool // a flush is not answered before it is where s.wait wants it
 
 	// Only the goroutine touches these, and finish while there is none.
 	session string

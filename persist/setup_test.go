@@ -108,11 +108,16 @@ func (b bed) waitForWaiting(t testing.TB, n int) {
 // scheduled makes ids due at ms.
 func (b bed) scheduled(t testing.TB, ms int64, ids ...string) {
 	t.Helper()
+	require.NoError(t, b.Schedule(bounded(t), due(ms, ids...)))
+}
+
+// due makes tasks of ids, all for one millisecond.
+func due(ms int64, ids ...string) []persist.Due {
 	dues := make([]persist.Due, len(ids))
 	for i, id := range ids {
 		dues[i] = persist.Due{ID: id, DueMS: ms}
 	}
-	require.NoError(t, b.Schedule(bounded(t), dues))
+	return dues
 }
 
 // claimed claims ids, all of which have to be due.

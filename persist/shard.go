@@ -61,9 +61,9 @@ func newShard(client redis.UniversalClient, opts Options, number int) *shard {
 		s.name = fmt.Sprintf("shard %d", number)
 		s.away.log = opts.Logger.With(slog.Int("shard", number))
 	}
-	s.wait = durability{opts.WaitReplicas, opts.WaitTimeout}
+	s.wait = opts.wanted()
 	s.user, s.work = newLane(s, "flush of users"), newLane(s, "flush of work")
-	s.user.replicated = opts.WaitReplicas > 0
+	s.user.durable = s.wait.any()
 	return s
 }
 

@@ -12,5 +12,6 @@
 //
 // A test that needs redis-server is skipped, loudly, where the binary is not
 // installed; with ORDERWHEEL_REQUIRE_SERVERS=1 it fails instead, so that a CI
-// machine cannot skip by accident.
+// machine cannot skip by accident. ORDERWHEEL_REDIS_SERVER names another binary: a later
+// Redis, or Valkey.
 package redistest

@@ -2,6 +2,7 @@ package redistest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net"
 	"os"
@@ -93,7 +94,7 @@ func start(t testing.TB, k kind, args []string) *Server {
 // binary finds redis-server, or skips or fails the test.
 func binary(t testing.TB) string {
 	t.Helper()
-	bin, err := exec.LookPath("redis-server")
+	bin, err := exec.LookPath(cmp.Or(os.Getenv("ORDERWHEEL_REDIS_SERVER"), "redis-server"))
 	if err == nil {
 		return bin
 	}
