@@ -29,6 +29,11 @@ type Dialect interface {
 	// transaction again.
 	Retryable(err error) bool
 
+	// Lost reports whether err says that the connection was lost, or ended by the server, while it was
+	// in use. A transaction whose COMMIT was not sent is not applied then, and the store runs it again;
+	// after a COMMIT nobody knows.
+	Lost(err error) bool
+
 	// Duplicate reports whether err is the violation of a primary key or unique constraint.
 	Duplicate(err error) bool
 

@@ -2,7 +2,7 @@
 // in one transaction that is applied whole or not at all. The order package says what these mean; a
 // Dialect says what differs between databases.
 //
-//	db, err := sqlite.Open(ctx, "orders.db")
+//	db, err := sqlite.Open(ctx, "orders.db") // or mysql.Open, postgres.Open
 //	store := sqlstore.New(db, sqlite.Dialect{})
 //	err = store.Migrate(ctx)
 //
@@ -26,8 +26,8 @@
 // rows, not an earlier read, says who won. Stock is taken and given back in the order of sku. So
 // the statements are right at READ COMMITTED and above, without row locks by SELECT.
 //
-// A transaction that others stopped (locked, deadlock, lock timeout) is rolled back and run again,
-// with pauses, until ctx ends or it was tried fifty times (order.ErrBusy). Where the database has
+// A transaction that others stopped (locked, deadlock, lock timeout), or whose connection was lost
+// before the commit, is rolled back and run again, with pauses, until ctx ends or it was tried fifty times (order.ErrBusy). Where the database has
 // one writer, the transactions of a Store queue for it in the order they came. When ctx ends
 // nothing is applied. When the answer to a commit is lost the error is order.ErrUnknownOutcome, and
 // calling again finds out. Errors keep the driver's error for errors.As.
@@ -43,7 +43,7 @@
 //		Source:  store,
 //	})
 //
-// It reads an index that holds the unpaid orders alone, page by page from the last number on.
+// It reads an index in which the unpaid orders lie together, page by page from the last number on.
 //
 // # What is left to others
 //

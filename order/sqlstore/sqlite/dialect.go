@@ -38,6 +38,9 @@ func (Dialect) Retryable(err error) bool {
 	return false
 }
 
+// Lost is false: a file has no connection to lose.
+func (Dialect) Lost(error) bool { return false }
+
 // Duplicate reports whether a primary key or unique constraint was violated.
 func (Dialect) Duplicate(err error) bool {
 	switch code(err) {
