@@ -47,6 +47,7 @@ func claims(ctx context.Context, o options, r Report, s *servers, progress io.Wr
 		{"slow handlers on a wheel", claimOfSlowHandler},
 		{"batches at a kill", claimOfBatches},
 		{"times to pay that differ", claimOfHeadOfLine},
+		{"times of whole seconds", claimOfWholeSeconds},
 	} {
 		fmt.Fprintf(progress, "schemes: claims: %s %s\n", time.Since(began).Round(time.Second), c.name)
 		found, err := c.try(ctx, o, r, s)
@@ -88,10 +89,6 @@ func claimsOfTable(_ context.Context, o options, r Report, _ *servers) (all []Cl
 	}
 	if c, ok := claimOfLoss(r); ok {
 		all = append(all, c)
-	}
-	if row, ok := r.row("asynq"); ok {
-		all = append(all, Claim{"a queue whose times are whole seconds runs tasks early", verdict(row.Plain.Early > 0),
-			fmt.Sprintf("asynq: %d of %d before their time, p99 %s ms late", row.Plain.Early, row.Plain.Orders, ms(row.Plain.LateP99MS))})
 	}
 	return all, nil
 }

@@ -23,6 +23,10 @@ const (
 	batchTakes = 200 * time.Millisecond
 	oneTakes   = 5 * time.Millisecond // of a scheme with one: it must keep up
 
+	// So few that they do not queue for workers, which would hide that they are early.
+	seldomRate   = 20
+	seldomOrders = 200
+
 	// Each fiftieth order has longer to pay.
 	longerOneIn = 50
 	longerFor   = 2 * time.Second
@@ -129,4 +133,16 @@ func claimOfHeadOfLine(ctx context.Context, o options, _ Report, s *servers) ([]
 	return []Claim{{"in one queue a message waits for those before it, whatever its own time to live", verdict(mixed.LateP50MS > longerFor.Seconds()*1000/4),
 		fmt.Sprintf("rabbitmq-dlx: one order in %d has %v longer to pay: p50 %s, max %s ms late; all the same time: %s and %s",
 			longerOneIn, longerFor, ms(mixed.LateP50MS), ms(mixed.LateMaxMS), ms(same.LateP50MS), ms(same.LateMaxMS))}}, nil
+}
+
+func claimOfWholeSeconds(ctx context.Context, o options, _ Report, s *servers) ([]Claim, error) {
+	if !picked(o, s, "asynq") {
+		return nil, nil
+	}
+	f, err := claimTrial(ctx, o, s, "asynq", func(t *trial) { t.orders, t.rate = seldomOrders, seldomRate })
+	if err != nil {
+		return nil, err
+	}
+	return []Claim{{"a queue whose times are whole seconds runs tasks early", verdict(f.Early > 0),
+		fmt.Sprintf("asynq, %d orders a second: %d of %d before their time, and the latest %s ms late", seldomRate, f.Early, f.Orders, ms(f.LateMaxMS))}}, nil
 }

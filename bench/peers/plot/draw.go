@@ -160,6 +160,7 @@ func costs(names []string, rows []figures) (*plot.Plot, error) {
 		p.Legend.Add(b.name+apart, bars)
 	}
 	p.X.Min = 0
+	p.X.Tick.Marker = fives{}
 	p.Y.Max += 2
 	return p, nil
 }
@@ -170,6 +171,16 @@ type decades struct{}
 func (decades) Ticks(least, most float64) (ticks []plot.Tick) {
 	for e := math.Floor(math.Log10(least)); e <= math.Ceil(math.Log10(most)); e++ {
 		v := math.Pow(10, e)
+		ticks = append(ticks, plot.Tick{Value: v, Label: fmt.Sprintf("%g", v)})
+	}
+	return ticks
+}
+
+// fives marks 0, 5, 10 and so on.
+type fives struct{}
+
+func (fives) Ticks(_, most float64) (ticks []plot.Tick) {
+	for v := 0.0; v <= most; v += 5 {
 		ticks = append(ticks, plot.Tick{Value: v, Label: fmt.Sprintf("%g", v)})
 	}
 	return ticks
