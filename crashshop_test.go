@@ -44,7 +44,7 @@ func newCrashShop(t *testing.T) *crashShop {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	s := &crashShop{t: t, redis: rdb, tasks: tasks, orders: sqlstore.New(db, sqlite.Dialect{}), path: path}
-	require.NoError(t, s.orders.CreateSchema(t.Context()))
+	require.NoError(t, s.orders.Migrate(t.Context()))
 	for _, sku := range []string{"a", "b"} {
 		require.NoError(t, s.orders.AddStock(t.Context(), sku, crashStock))
 	}

@@ -65,7 +65,7 @@ var (
 		served:    dbtest.MariaDB,
 		private:   dbtest.StartMariaDB,
 		initial:   "mysql",
-		analyze:   "ANALYZE TABLE orders; ANALYZE TABLE order_items; ANALYZE TABLE sku_stock; ANALYZE TABLE user_coupons",
+		analyze:   "ANALYZE TABLE orders, order_items, sku_stock, user_coupons, user_unpaid",
 		explain:   "EXPLAIN ",
 		covered:   `type=range .*key=orders_unpaid .*Extra=Using where; Using index$`,
 		indexed:   `key=PRIMARY`,

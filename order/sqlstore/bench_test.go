@@ -43,9 +43,10 @@ func benchmarkClose(b *testing.B, db backend, batch int) {
 	for range benchConns {
 		wg.Go(func() {
 			for part := range work {
-				for i, err := range closeAll(s, part) {
-					if err != nil {
-						b.Errorf("close %s: %v", part[i], err)
+				results, errs := closeAll(s, part)
+				for i, no := range part {
+					if errs[i] != nil || results[i].Outcome != order.ClosedNow {
+						b.Errorf("close %s: %v, %v", no, results[i], errs[i])
 					}
 				}
 			}
@@ -57,12 +58,11 @@ func benchmarkClose(b *testing.B, db backend, batch int) {
 	require.Zero(b, s.count(fmt.Sprintf(`SELECT COUNT(*) FROM orders WHERE status <> '%s'`, order.Closed)))
 }
 
-// closeAll closes one order by Close, many by CloseMany.
-func closeAll(s *shop, nos []string) []error {
+// closeAll closes one order as Close does, and more as CloseMany does.
+func closeAll(s *shop, nos []string) ([]order.Result, []error) {
 	if len(nos) > 1 {
-		_, errs := s.CloseMany(context.Background(), nos, due)
-		return errs
+		return s.CloseMany(context.Background(), nos, due)
 	}
-	_, err := s.Close(context.Background(), nos[0], due)
-	return []error{err}
+	r, err := s.Close(context.Background(), nos[0], due)
+	return []order.Result{r}, []error{err}
 }

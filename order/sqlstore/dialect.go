@@ -4,7 +4,8 @@ import "io/fs"
 
 // Dialect is what differs between databases. The store's statements keep to the SQL that SQLite,
 // MySQL and PostgreSQL share, with ? for arguments: no upserts, no RETURNING. Row locks by SELECT
-// (FOR UPDATE, SKIP LOCKED) are taken only where SingleWriter is false. So a dialect is a schema and these few methods.
+// (FOR UPDATE, SKIP LOCKED) are taken only where SingleWriter is false. So a dialect is a schema and
+// these few methods.
 type Dialect interface {
 	// Migrations holds the files migrations/0001_word.sql, 0002_word.sql and so on, which Store.Migrate
 	// applies. Each of their statements ends with a semicolon at the end of a line. What was released
@@ -37,9 +38,9 @@ type Dialect interface {
 	// Duplicate reports whether err is the violation of a primary key or unique constraint.
 	Duplicate(err error) bool
 
-	// UnpaidOrders names the table orders for the read of a page of unpaid ones, with what the database
-	// needs to be told to read it from the index orders_unpaid.
-	UnpaidOrders() string
+	// Indexed names a table in a FROM, with what the database needs to be told to read a page of it from
+	// this index.
+	Indexed(table, index string) string
 
 	// SingleWriter reports whether the database runs one writing transaction at a time. The store
 	// then queues its own, which is fair and costs nothing, instead of having them wait for the

@@ -44,14 +44,20 @@ func openFaulty(b backend, dsn string) (*sql.DB, *faultConnector, error) {
 // setupFaulty is setup on a database whose steps can be made to fail.
 func setupFaulty(t testing.TB, b backend) (*shop, *faultConnector) {
 	t.Helper()
+	s, c := uncheckedFaulty(t, b)
+	s.checkAtEnd()
+	t.Cleanup(c.disarm) // before that
+	return s, c
+}
+
+func uncheckedFaulty(t testing.TB, b backend) (*shop, *faultConnector) {
+	t.Helper()
 	db, c, err := openFaulty(b, b.place(t))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	b.dialect = faultyDialect{b.dialect}
 	s := newShop(t, b, db)
 	s.fill()
-	s.checkAtEnd()
-	t.Cleanup(c.disarm) // before that
 	return s, c
 }
 

@@ -61,7 +61,7 @@ func (t *tx) post(nos []string, reason order.Reason, atMS int64) error {
 // messages, in the order of order_no, and when each was closed (see Store.Unpaid).
 func (o Outbox) Unpaid(ctx context.Context, after string, limit int) (ids []string, dueMS []int64, err error) {
 	ids, dueMS, err = o.s.page(ctx, `
-		SELECT order_no, MIN(at) FROM outbox
+		SELECT order_no, MIN(at) FROM `+o.s.dialect.Indexed("outbox", "outbox_unsent")+`
 		WHERE sent_at IS NULL AND order_no > ?
 		GROUP BY order_no ORDER BY order_no LIMIT ?`, after, limit)
 	if err != nil {

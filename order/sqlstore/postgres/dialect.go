@@ -86,8 +86,8 @@ func (Dialect) Lost(err error) bool {
 // Duplicate reports whether a primary key or unique constraint was violated.
 func (Dialect) Duplicate(err error) bool { return sqlState(err) == uniqueViolation }
 
-// UnpaidOrders needs no hint: a partial index of just these is the cheapest there is.
-func (Dialect) UnpaidOrders() string { return "orders" }
+// Indexed needs no hint: an index of just the rows that a page is of is the cheapest there is.
+func (Dialect) Indexed(table, _ string) string { return table }
 
 // SingleWriter is false: writers that touch different rows run at once.
 func (Dialect) SingleWriter() bool { return false }

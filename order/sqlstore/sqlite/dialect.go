@@ -50,8 +50,8 @@ func (Dialect) Duplicate(err error) bool {
 	return false
 }
 
-// UnpaidOrders needs no hint: a partial index of just these is the cheapest there is.
-func (Dialect) UnpaidOrders() string { return "orders" }
+// Indexed needs no hint: an index of just the rows that a page is of is the cheapest there is.
+func (Dialect) Indexed(table, _ string) string { return table }
 
 // SingleWriter is true: SQLite has one writer at a time.
 func (Dialect) SingleWriter() bool { return true }
