@@ -16,13 +16,9 @@ const namespace = "shop"
 
 // engineConfig is the engine of the orders. All instances of the app share its namespace.
 func engineConfig(o options, store *sqlstore.Store, client redis.UniversalClient, log *slog.Logger) orderwheel.Config {
-	handler := orderwheel.Closing(store)
-	if o.around != nil {
-		handler = o.around(handler)
-	}
-	return orderwheel.Config{
+	c := orderwheel.Config{
 		Redis:     client,
-		Handler:   handler,
+		Handler:   orderwheel.Closing(store),
 		Namespace: namespace,
 		Source:    sharedSource{store, o.share}, // brings back what Redis has lost
 		OnDead: func(_ context.Context, d executor.Dead) {
@@ -31,6 +27,10 @@ func engineConfig(o options, store *sqlstore.Store, client redis.UniversalClient
 		},
 		Logger: log,
 	}
+	if o.tune != nil {
+		o.tune(&c)
+	}
+	return c
 }
 
 // nextScan says when the scan looks: every so often, or once a night.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/orderwheel/orderwheel/executor"
+	"github.com/orderwheel/orderwheel"
 )
 
 const usage = `Shop is an order app: orders are created over HTTP, paid, extended or abandoned, and
@@ -72,8 +72,7 @@ type options struct {
 	scanEvery time.Duration
 	nightly   timeOfDay
 
-	// around wraps the handler, for tests that watch it; nil: nothing does.
-	around func(executor.Handler) executor.Handler
+	tune func(*orderwheel.Config) // by tests that watch the engine; nil: as it is
 }
 
 // parseFlags reads the command line. flag.ErrHelp is returned for -h; any other error has a line
