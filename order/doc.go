@@ -24,7 +24,7 @@
 //	Create    -> unpaid       duplicate                        duplicate       duplicate
 //	Pay       unknown order   -> paid; wrong amount: stays     refund record   refund record
 //	Extend    unknown order   expire_at moves                  not unpaid      not unpaid
-//	Close     unknown order   -> closed; not yet due: stays    was paid        closed already
+//	Close     unknown order   -> closed; not yet, held: stays  was paid        closed already
 //	Abandon   unknown order   -> closed                        was paid        closed already
 //
 // A payment that paid the order, told again, is answered as paid already: one payment is never

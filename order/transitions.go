@@ -51,6 +51,7 @@ func Transitions() []Transition {
 		{Close, Absent, Absent, "", NotFound, nil},
 		{Close, Unpaid, Closed, "", ClosedNow, nil},
 		{Close, Unpaid, Unpaid, CaseNotYetDue, NotYetDue, nil},
+		{Close, Unpaid, Unpaid, CaseHeldBack, HeldBack, nil},
 		{Close, Paid, Paid, "", WasPaid, nil},
 		{Close, Closed, Closed, "", ClosedAlready, nil},
 
@@ -67,4 +68,5 @@ const (
 	CaseOtherAmount = "another amount" // than the order's
 	CaseSamePayment = "the same payment"
 	CaseNotYetDue   = "before expire_at"
+	CaseHeldBack    = "the payment provider does not say that it is not paid"
 )

@@ -30,6 +30,9 @@ func (s *Store) Abandon(ctx context.Context, orderNo string, now time.Time) (ord
 	if err != nil {
 		return order.Result{}, fmt.Errorf("abandon order %q: %w", orderNo, err)
 	}
+	if res.Outcome == order.ClosedNow {
+		s.closed(ctx, orderNo, order.Abandoned)
+	}
 	return res, nil
 }
 

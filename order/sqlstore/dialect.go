@@ -1,8 +1,8 @@
 package sqlstore
 
 // Dialect is what differs between databases. The store's statements keep to the SQL that SQLite,
-// MySQL and PostgreSQL share, with ? for arguments: no upserts, no RETURNING, no row locks by
-// SELECT. So a dialect is a schema and these few methods.
+// MySQL and PostgreSQL share, with ? for arguments: no upserts, no RETURNING. Row locks by SELECT
+// (FOR UPDATE, SKIP LOCKED) are taken only where SingleWriter is false. So a dialect is a schema and these few methods.
 type Dialect interface {
 	// Schema lists the statements that create the tables of this package where they are absent. Ids
 	// must compare by bytes (BINARY, utf8mb4_bin, "C"), or two ids that differ in case become one.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/orderwheel/orderwheel/order"
+	"github.com/orderwheel/orderwheel/order/sqlstore"
 	"github.com/orderwheel/orderwheel/order/sqlstore/sqlite"
 )
 
@@ -65,6 +66,22 @@ var operations = []operation{
 		prepare: func(s *shop) { s.create("o", withCoupon("c1")) },
 		run:     func(ctx context.Context, s *shop) (any, error) { return s.Close(ctx, "o", due) },
 		want:    order.Result{Outcome: order.ClosedNow}, again: order.Result{Outcome: order.ClosedAlready},
+	},
+	{
+		name:    "close that leaves messages",
+		prepare: func(s *shop) { s.create("o", withCoupon("c1")) },
+		run: func(ctx context.Context, s *shop) (any, error) {
+			return s.with(sqlstore.Options{Outbox: []string{"k1", "k2"}}).Close(ctx, "o", due)
+		},
+		want: order.Result{Outcome: order.ClosedNow}, again: order.Result{Outcome: order.ClosedAlready},
+	},
+	{
+		name:    "close that is asked about",
+		prepare: func(s *shop) { s.create("o", withCoupon("c1")) },
+		run: func(ctx context.Context, s *shop) (any, error) {
+			return s.with(sqlstore.Options{Ask: says(order.NotPaid)}).Close(ctx, "o", due)
+		},
+		want: order.Result{Outcome: order.ClosedNow}, again: order.Result{Outcome: order.ClosedAlready},
 	},
 	{
 		name:    "abandon",

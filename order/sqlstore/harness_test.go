@@ -36,7 +36,9 @@ const ms = time.Millisecond
 type shop struct {
 	*sqlstore.Store
 	t       testing.TB
+	dialect sqlstore.Dialect
 	initial map[string]int64 // units added, by sku
+	kinds   *[]string        // the messages that each close leaves in the outbox
 }
 
 // setup makes a shop with 100 units each of sku a and b, and the coupon c1 of user u, valid for a
@@ -58,13 +60,13 @@ func unchecked(t testing.TB) *shop {
 // newShop is an empty shop.
 func newShop(t testing.TB, db *sql.DB, d sqlstore.Dialect) *shop {
 	t.Helper()
-	s := &shop{Store: sqlstore.New(db, d), t: t, initial: map[string]int64{}}
+	s := &shop{Store: sqlstore.New(db, d), t: t, dialect: d, initial: map[string]int64{}, kinds: new([]string)}
 	require.NoError(t, s.CreateSchema(t.Context()))
 	return s
 }
 
 func (s *shop) checkAtEnd() {
-	s.t.Cleanup(func() { checkInvariants(s.t, s.DB(), s.initial) })
+	s.t.Cleanup(func() { checkInvariants(s.t, s.DB(), s.initial, *s.kinds...) })
 }
 
 func (s *shop) fill() {
@@ -105,6 +107,8 @@ func (s *shop) createMany(prefix string, n int) (nos []string) {
 			WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < :n)
 			SELECT :prefix || printf('%05d', i), 'u', 'unpaid', :due, 500, CASE WHEN i % 2 THEN 'c-' || :prefix || printf('%05d', i) END, 0
 			FROM n`,
+		`INSERT INTO user_unpaid SELECT 'u', 0 WHERE NOT EXISTS (SELECT 1 FROM user_unpaid)`,
+		`UPDATE user_unpaid SET unpaid = unpaid + :n WHERE user_id = 'u'`,
 		`INSERT INTO order_items SELECT order_no, 'a', 2 FROM orders WHERE order_no >= :prefix
 			UNION ALL SELECT order_no, 'b', 3 FROM orders WHERE order_no >= :prefix`,
 		`INSERT INTO stock_ledger SELECT order_no, sku_id, 'lock', quantity, 0 FROM order_items WHERE order_no >= :prefix`,

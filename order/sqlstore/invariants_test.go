@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/orderwheel/orderwheel/order/sqlstore"
 )
 
 // The invariants, each a query whose rows are violations.
@@ -16,6 +18,11 @@ var invariants = []struct{ name, query string }{
 		SELECT s.sku_id, s.lock_stock, COALESCE(SUM(i.quantity), 0) AS held FROM sku_stock s
 		LEFT JOIN (order_items i JOIN orders o ON o.order_no = i.order_no AND o.status = 'unpaid') ON i.sku_id = s.sku_id
 		GROUP BY s.sku_id HAVING s.lock_stock <> held`},
+	{"each user: the count is that of the unpaid orders", `
+		SELECT user_id, SUM(counted) AS counted, SUM(unpaid) AS unpaid FROM (
+			SELECT user_id, unpaid AS counted, 0 AS unpaid FROM user_unpaid UNION ALL
+			SELECT user_id, 0 AS counted, 1 AS unpaid FROM orders WHERE status = 'unpaid') u
+		GROUP BY user_id HAVING SUM(counted) <> SUM(unpaid)`},
 	{"each sku: sold is what its paid orders bought", `
 		SELECT s.sku_id, s.sold, COALESCE(SUM(i.quantity), 0) AS bought FROM sku_stock s
 		LEFT JOIN (order_items i JOIN orders o ON o.order_no = i.order_no AND o.status = 'paid') ON i.sku_id = s.sku_id
@@ -51,6 +58,9 @@ var invariants = []struct{ name, query string }{
 		WHERE (o.status = 'closed') <> (l.order_no IS NOT NULL)
 			OR o.status = 'closed' AND (l.at <> o.closed_at OR l.reason <> o.close_reason
 				OR o.close_reason <> 'abandoned' AND (o.closed_at < o.expire_at OR o.expire_at IS NULL))`},
+	{"each message of the outbox is of a closed order, and says when and why it was closed", `
+		SELECT m.order_no, m.kind, o.status, m.reason, m.at FROM outbox m JOIN orders o ON o.order_no = m.order_no
+		WHERE o.status <> 'closed' OR m.reason <> o.close_reason OR m.at <> o.closed_at OR m.sent_at < m.at`},
 	{"each refund belongs to an order that this payment did not pay", `
 		SELECT r.payment_id, r.order_no, o.status FROM refunds r JOIN orders o ON o.order_no = r.order_no
 		WHERE o.status = 'unpaid' OR EXISTS (SELECT 1 FROM orders p WHERE p.payment_id = r.payment_id)`},
@@ -59,16 +69,16 @@ var invariants = []struct{ name, query string }{
 }
 
 // checkInvariants fails the test for each violation. initial has the units added to each sku, whose
-// sum never changes.
-func checkInvariants(t testing.TB, db *sql.DB, initial map[string]int64) {
+// sum never changes, and kinds the messages that each close leaves in the outbox.
+func checkInvariants(t testing.TB, db *sql.DB, initial map[string]int64, kinds ...string) {
 	t.Helper()
-	for _, v := range violations(t, db, initial) {
+	for _, v := range violations(t, db, initial, kinds...) {
 		t.Error(v)
 	}
 }
 
 // violations reads all tables at one instant.
-func violations(t testing.TB, db *sql.DB, initial map[string]int64) (found []string) {
+func violations(t testing.TB, db *sql.DB, initial map[string]int64, kinds ...string) (found []string) {
 	t.Helper()
 	ctx := context.Background()
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
@@ -77,6 +87,13 @@ func violations(t testing.TB, db *sql.DB, initial map[string]int64) (found []str
 	for _, inv := range invariants {
 		for _, row := range readAll(t, tx, inv.query) {
 			found = append(found, inv.name+": "+row)
+		}
+	}
+	for _, kind := range kinds {
+		for _, row := range readAll(t, tx, fmt.Sprintf(`
+			SELECT order_no, status FROM orders o WHERE status = 'closed'
+			AND NOT EXISTS (SELECT 1 FROM outbox m WHERE m.order_no = o.order_no AND m.kind = '%s')`, kind)) {
+			found = append(found, fmt.Sprintf("each closed order has its message %q: %s", kind, row))
 		}
 	}
 	for sku, want := range initial {
@@ -117,8 +134,8 @@ func dump(t testing.TB, db *sql.DB) (rows []string) {
 	tx, err := db.BeginTx(context.Background(), &sql.TxOptions{ReadOnly: true})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tx.Rollback()) }()
-	for _, table := range []string{"orders", "order_items", "sku_stock", "stock_ledger", "user_coupons", "refunds", "close_log"} {
-		for _, row := range readAll(t, tx, "SELECT * FROM "+table+" ORDER BY 1, 2, 3") {
+	for _, table := range []string{"orders", "order_items", "sku_stock", "stock_ledger", "user_coupons", "refunds", "close_log", "user_unpaid", "outbox"} {
+		for _, row := range readAll(t, tx, "SELECT * FROM "+table+" ORDER BY 1, 2") {
 			rows = append(rows, table+": "+row)
 		}
 	}
@@ -137,12 +154,20 @@ func TestTheInvariantsReportWhatIsPlanted(t *testing.T) {
 		{`UPDATE stock_ledger SET quantity = 1 WHERE order_no = 'paid' AND op = 'sell'`, "each line: the ledger"},
 		{`INSERT INTO stock_ledger VALUES ('closed', 'a', 'sell', 2, 0)`, "each line: the ledger"},
 		{`INSERT INTO sku_stock VALUES ('z', 0, 0, 0); INSERT INTO stock_ledger VALUES ('open', 'z', 'lock', 1, 0)`, "belongs to a line"},
-		{`INSERT INTO orders (order_no, user_id, status, amount, created_at) VALUES ('bare', 'u', 'unpaid', 0, 0)`, "has a line"},
+		{`INSERT INTO orders (order_no, user_id, status, amount, created_at) VALUES ('bare', 'u', 'unpaid', 0, 0); UPDATE user_unpaid SET unpaid = 2`, "has a line"},
 		{`UPDATE user_coupons SET status = 'unused', order_no = NULL WHERE coupon_id = 'c1'`, "each order with a coupon"},
 		{`UPDATE user_coupons SET status = 'frozen' WHERE coupon_id = 'c2'`, "each order with a coupon"},
 		{`UPDATE user_coupons SET status = 'frozen', order_no = 'closed' WHERE coupon_id = 'c3'`, "each order with a coupon"},
 		{`UPDATE user_coupons SET status = 'used', order_no = 'none' WHERE coupon_id = 'c4'`, "frozen or used names"},
 		{`UPDATE orders SET closed_at = expire_at - 1 WHERE order_no = 'closed'`, "no earlier than it expired"},
+		{`INSERT INTO outbox VALUES ('open', 'k', 'timeout', 0, NULL)`, "each message"},
+		{`UPDATE outbox SET at = at - 1`, "each message"},
+		{`UPDATE outbox SET reason = 'abandoned'`, "each message"},
+		{`UPDATE outbox SET sent_at = at - 1`, "each message"},
+		{`DELETE FROM outbox`, `has its message "k"`},
+		{`UPDATE user_unpaid SET unpaid = 2`, "each user: the count"},
+		{`DELETE FROM user_unpaid`, "each user: the count"},
+		{`INSERT INTO user_unpaid VALUES ('nobody', 1)`, "each user: the count"},
 		{`DELETE FROM close_log`, "logged once"},
 		{`UPDATE close_log SET reason = 'abandoned'`, "logged once"},
 		{`INSERT INTO refunds VALUES ('p', 'paid', 500, '', 0)`, "did not pay"},
@@ -150,7 +175,7 @@ func TestTheInvariantsReportWhatIsPlanted(t *testing.T) {
 	} {
 		t.Run(c.plant, func(t *testing.T) {
 			t.Parallel()
-			s := unchecked(t)
+			s := unchecked(t).with(sqlstore.Options{Outbox: []string{"k"}})
 			for _, id := range []string{"c2", "c3", "c4"} {
 				require.NoError(t, s.AddCoupon(t.Context(), id, "u", due.Add(ms)))
 			}
@@ -159,10 +184,10 @@ func TestTheInvariantsReportWhatIsPlanted(t *testing.T) {
 			s.create("closed", withCoupon("c3"))
 			s.pay(payment("p", "paid"))
 			s.close("closed", due)
-			require.Empty(t, violations(t, s.DB(), s.initial))
+			require.Empty(t, violations(t, s.DB(), s.initial, "k"))
 
 			s.exec(c.plant)
-			require.Contains(t, strings.Join(violations(t, s.DB(), s.initial), "\n"), c.want)
+			require.Contains(t, strings.Join(violations(t, s.DB(), s.initial, "k"), "\n"), c.want)
 		})
 	}
 }

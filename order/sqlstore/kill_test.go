@@ -160,7 +160,7 @@ func TestKilledAtEachStepOfACloseAllOrNothingStands(t *testing.T) {
 				require.Equal(t, [3]int64{100, 0, 0}, s.stock("a"))
 				require.Equal(t, "unused", s.coupon("c1"))
 			}
-			require.Equal(t, 11, k, "begin, nine statements, commit")
+			require.Equal(t, 12, k, "begin, ten statements, commit")
 			require.Equal(t, map[string]int{"before": 0, "after": 1}[when], closed, "only the commit closes")
 		})
 	}

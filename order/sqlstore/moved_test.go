@@ -86,6 +86,11 @@ func TestARowThatChangesBetweenTwoStatementsIsLookedAtAgain(t *testing.T) {
 			run:     func(s *shop) (any, error) { return nil, s.Create(s.t.Context(), newOrder("o", withCoupon("c1")), t0) },
 			check:   func(s *shop) { require.Equal(s.t, "frozen", s.coupon("c1")) },
 		},
+		"create: the user's first order was placed just now": {
+			prepare: func(s *shop) { s.create("p") },
+			step:    "exec UPDATE user_unpaid",
+			run:     func(s *shop) (any, error) { return nil, s.Create(s.t.Context(), newOrder("o"), t0) },
+		},
 		"extend: created just now": {
 			prepare: func(s *shop) { s.create("o") },
 			step:    "exec UPDATE orders",

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/orderwheel/orderwheel/order"
+	"github.com/orderwheel/orderwheel/order/sqlstore"
 )
 
 // reach brings the order o into a state.
@@ -37,6 +38,9 @@ func (s *shop) apply(tr order.Transition) (any, error) {
 	case order.Extend:
 		return nil, s.Extend(ctx, "o", due.Add(time.Hour))
 	case order.Close:
+		if tr.Case == order.CaseHeldBack {
+			s = s.with(sqlstore.Options{Ask: says(order.PaymentUnknown)})
+		}
 		r, err := s.Close(ctx, "o", now)
 		return r.Outcome, err
 	case order.Abandon:
