@@ -29,8 +29,14 @@ func openApp(ctx context.Context, o options, log *slog.Logger) (a *api, closeApp
 	}
 	closers = append(closers, db.Close)
 	dialect := sqlite.Dialect{}
-	store := sqlstore.New(db, dialect)
-	if err := errors.Join(store.CreateSchema(ctx), createScanIndex(ctx, store)); err != nil {
+	store, err := sqlstore.NewWith(db, dialect, sqlstore.Options{MaxUnpaid: o.maxUnpaid, Logger: log})
+	if err != nil {
+		return nil, closeApp, err
+	}
+	if err := store.CreateSchema(ctx); err != nil {
+		return nil, closeApp, err
+	}
+	if err := createScanIndex(ctx, store); err != nil {
 		return nil, closeApp, err
 	}
 	a = &api{

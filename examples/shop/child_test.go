@@ -45,7 +45,7 @@ func child(dir string, args []string) int {
 			return err
 		}
 		o.tune = func(c *orderwheel.Config) {
-			c.Handler = notes.Wrap(c.Handler)
+			c.BatchHandler = notes.WrapBatch(c.BatchHandler)
 			c.Lease = childLease
 		}
 		if err := run(ctx, o, os.Stderr); err != nil {

@@ -17,10 +17,10 @@ const namespace = "shop"
 // engineConfig is the engine of the orders. All instances of the app share its namespace.
 func engineConfig(o options, store *sqlstore.Store, client redis.UniversalClient, log *slog.Logger) orderwheel.Config {
 	c := orderwheel.Config{
-		Redis:     client,
-		Handler:   orderwheel.Closing(store),
-		Namespace: namespace,
-		Source:    sharedSource{store, o.share}, // brings back what Redis has lost
+		Redis:        client,
+		BatchHandler: orderwheel.ClosingMany(store),
+		Namespace:    namespace,
+		Source:       sharedSource{store, o.share}, // brings back what Redis has lost
 		OnDead: func(_ context.Context, d executor.Dead) {
 			log.Error("ORDER NOT CLOSED: look into the reason, then requeue it",
 				slog.String("order", d.ID), slog.Int("attempts", d.Attempt), slog.String("reason", d.Reason))

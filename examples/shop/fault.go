@@ -31,6 +31,7 @@ var orderFaults = []struct {
 	{order.ErrDuplicate, http.StatusConflict, "give a number or id of its own"},
 	{order.ErrOutOfStock, http.StatusConflict, "order less, or wait for a delivery"},
 	{order.ErrCoupon, http.StatusConflict, "leave coupon_id out, or give another one"},
+	{order.ErrTooManyUnpaid, http.StatusConflict, "pay one of them first, or abandon it"},
 	{order.ErrNotUnpaid, http.StatusConflict, "create a new order"},
 	{order.ErrPaymentReused, http.StatusConflict, "give each payment an id of its own"},
 	{order.ErrWrongAmount, http.StatusUnprocessableEntity, "pay just the amount"},

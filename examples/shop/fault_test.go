@@ -90,15 +90,26 @@ func TestAnOrderThatIsNotUnpaidIsNotExtended(t *testing.T) {
 	require.Contains(t, a.post("/orders/o1/extend", `{"expire_at":"`+due+`"}`, 409)["error"], "order: not unpaid any more: it is closed")
 }
 
+func TestAUserWithTooManyUnpaidOrdersPlacesNoMore(t *testing.T) {
+	t.Parallel()
+	a := setup(t, "-max-unpaid", "1")
+	a.order("o1")
+	require.Contains(t, a.post("/orders", orderBody("o2"), 409)["error"], ": pay one of them first, or abandon it")
+	require.Zero(t, a.dueMS("o2"))
+	a.post("/orders/o1/abandon", "", 200)
+	a.order("o2")
+}
+
 func TestEveryFaultOfTheFlagsIsToldAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := parseFlags([]string{
-		"-addr", "x", "-db", "", "-redis", "y", "-time-to-pay", "0", "-trigger", "cron", "-engine-percent", "101", "-scan-every", "-1s", "-nightly", "25:00", "more",
+		"-addr", "x", "-db", "", "-redis", "y", "-time-to-pay", "0", "-max-unpaid", "-1", "-trigger", "cron", "-engine-percent", "101", "-scan-every", "-1s", "-nightly", "25:00", "more",
 	})
 	require.EqualError(t, err, `found the argument "more": give flags only
 -addr is "x": give host:port
 -db is empty: give a file name
 -time-to-pay is 0s: give 1ms to 24h0m0s
+-max-unpaid is -1: give 0 or more
 -engine-percent is 101: give 0 to 100
 -engine-percent is for -trigger both: the trigger is "cron"
 -scan-every is -1s: give 1ms or more

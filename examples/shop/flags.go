@@ -29,6 +29,7 @@ Flags:
   -redis ADDR        the Redis of the engine: host:port or a redis:// URL. Without it
                      a Redis in this process serves, which forgets all at exit
   -time-to-pay D     how long an order waits for its payment (default 30m)
+  -max-unpaid N      how many unpaid orders a user may have (default 0: no limit)
   -trigger HOW       what closes orders (default engine):
                        scan    a job that looks for overdue orders every minute
                        both    the engine, and the scan behind it
@@ -67,6 +68,7 @@ type options struct {
 	db        string
 	redis     *redis.Options // nil: in this process
 	timeToPay time.Duration
+	maxUnpaid int
 	trigger   trigger
 	share     share // of the orders, the engine's
 	scanEvery time.Duration
@@ -87,6 +89,7 @@ func parseFlags(args []string) (options, error) {
 	flags.StringVar(&o.db, "db", "shop.db", "")
 	flags.StringVar(&redisAddr, "redis", "", "")
 	flags.DurationVar(&o.timeToPay, "time-to-pay", 30*time.Minute, "")
+	flags.IntVar(&o.maxUnpaid, "max-unpaid", 0, "")
 	flags.StringVar(&trig, "trigger", string(triggerEngine), "")
 	flags.IntVar(&percent, "engine-percent", 100, "")
 	flags.DurationVar(&o.scanEvery, "scan-every", 0, "")
@@ -108,6 +111,7 @@ func parseFlags(args []string) (options, error) {
 	fault(err == nil, "-addr is %q: give host:port", o.addr)
 	fault(o.db != "", "-db is empty: give a file name")
 	fault(o.timeToPay >= time.Millisecond && o.timeToPay <= longestToPay, "-time-to-pay is %v: give 1ms to %v", o.timeToPay, longestToPay)
+	fault(o.maxUnpaid >= 0, "-max-unpaid is %d: give 0 or more", o.maxUnpaid)
 	fault(percent >= 0 && percent <= 100, "-engine-percent is %d: give 0 to 100", percent)
 	fault(!given["engine-percent"] || trig == string(triggerBoth), "-engine-percent is for -trigger both: the trigger is %q", trig)
 	fault(!given["scan-every"] || trig != string(triggerEngine), "-scan-every is for -trigger scan and both: with engine set -nightly")

@@ -101,28 +101,39 @@ func (s *scan) scan(ctx context.Context, r *scanStats) error {
 		if err != nil {
 			return fmt.Errorf("read the overdue orders: %w", err)
 		}
-		for _, o := range page {
-			engines := s.share.has(o.no)
-			if engines && now.UnixMilli()-o.expireMS < engineLate.Milliseconds() {
-				continue
-			}
-			res, err := s.store.Close(ctx, o.no, now)
-			switch {
-			case err != nil:
-				r.Failed++
-				failed = err
-			case res.Outcome != order.ClosedNow:
-			case engines:
-				r.ClosedForEngine++
-			default:
-				r.Closed++
-			}
+		if err := s.closePage(ctx, page, now, r); err != nil {
+			failed = err
 		}
 		if len(page) < scanPage || ctx.Err() != nil {
 			return failed
 		}
 		after = page[len(page)-1]
 	}
+}
+
+// closePage closes the orders of a page, but for those that are the engine's for now. The error is
+// that of one which failed.
+func (s *scan) closePage(ctx context.Context, page []overdue, now time.Time, r *scanStats) (failed error) {
+	var nos []string
+	for _, o := range page {
+		if !s.share.has(o.no) || now.UnixMilli()-o.expireMS >= engineLate.Milliseconds() {
+			nos = append(nos, o.no)
+		}
+	}
+	results, errs := s.store.CloseMany(ctx, nos, now)
+	for i, no := range nos {
+		switch {
+		case errs[i] != nil:
+			r.Failed++
+			failed = errs[i]
+		case results[i].Outcome != order.ClosedNow:
+		case s.share.has(no):
+			r.ClosedForEngine++
+		default:
+			r.Closed++
+		}
+	}
+	return failed
 }
 
 type overdue struct {
