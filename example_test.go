@@ -107,7 +107,7 @@ func servers(ctx context.Context) (addr string, store *sqlstore.Store, cleanup f
 	db, err := sqlite.Open(ctx, filepath.Join(dir, "orders.db"))
 	must(err)
 	store = sqlstore.New(db, sqlite.Dialect{})
-	must(store.CreateSchema(ctx))
+	must(store.Migrate(ctx))
 	must(store.AddStock(ctx, "tea", 10))
 	return mini.Addr(), store, func() { db.Close(); mini.Close(); os.RemoveAll(dir) }
 }

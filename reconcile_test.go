@@ -25,7 +25,7 @@ func shop(t *testing.T) *sqlstore.Store {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	store := sqlstore.New(db, sqlite.Dialect{})
-	require.NoError(t, store.CreateSchema(t.Context()))
+	require.NoError(t, store.Migrate(t.Context()))
 	require.NoError(t, store.AddStock(t.Context(), "tea", 1_000_000))
 	return store
 }

@@ -59,7 +59,7 @@ func newRound(ctx context.Context, o options, seed uint64, log io.Writer) (r *ro
 		return r, err
 	}
 	db := r.place.store.DB()
-	if err := r.place.store.CreateSchema(ctx); err != nil {
+	if err := r.place.store.Migrate(ctx); err != nil {
 		return r, err
 	}
 	if _, err := db.ExecContext(ctx, slipsTable); err != nil {

@@ -62,7 +62,7 @@ func openShop(ctx context.Context, o options, log io.Writer) (_ *shop, err error
 	}
 	s.onClose(db.Close)
 	s.store = sqlstore.New(db, sqlite.Dialect{})
-	if err := s.store.CreateSchema(ctx); err != nil {
+	if err := s.store.Migrate(ctx); err != nil {
 		return nil, err
 	}
 	s.audit, err = audit.Open(ctx, audit.Config{DB: db, Redis: client, Namespace: s.namespace, Dir: dir})

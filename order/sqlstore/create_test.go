@@ -102,7 +102,7 @@ func TestStockAndCouponsAreAdded(t *testing.T) {
 	require.ErrorIs(t, s.AddStock(t.Context(), "", 1), order.ErrInvalid)
 	require.ErrorIs(t, s.AddStock(t.Context(), "a", math.MaxInt64), order.ErrInvalid)
 	require.ErrorIs(t, s.AddCoupon(t.Context(), "c", "", time.Time{}), order.ErrInvalid)
-	require.NoError(t, s.CreateSchema(t.Context()), "again: it leaves what is there")
+	require.NoError(t, s.Migrate(t.Context()), "again: it leaves what is there")
 	require.Equal(t, [3]int64{105, 0, 0}, s.stock("a"))
 }
 

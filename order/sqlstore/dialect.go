@@ -1,12 +1,23 @@
 package sqlstore
 
+import "io/fs"
+
 // Dialect is what differs between databases. The store's statements keep to the SQL that SQLite,
 // MySQL and PostgreSQL share, with ? for arguments: no upserts, no RETURNING. Row locks by SELECT
 // (FOR UPDATE, SKIP LOCKED) are taken only where SingleWriter is false. So a dialect is a schema and these few methods.
 type Dialect interface {
-	// Schema lists the statements that create the tables of this package where they are absent. Ids
-	// must compare by bytes (BINARY, utf8mb4_bin, "C"), or two ids that differ in case become one.
-	Schema() []string
+	// Migrations holds the files migrations/0001_word.sql, 0002_word.sql and so on, which Store.Migrate
+	// applies. Each of their statements ends with a semicolon at the end of a line. What was released
+	// is never edited: a change is a new file, and leaves what the version before it needs. Where the
+	// database commits each statement of DDL by itself, each must do nothing when it is repeated.
+	//
+	// Ids must compare by bytes (BINARY, VARBINARY, "C"), or two ids that differ in case become one.
+	Migrations() fs.FS
+
+	// MigrationLock is a query that waits until this transaction alone migrates and answers true, or
+	// false when others took too long; and a statement that gives the lock back where the end of the
+	// transaction does not. Empty where a transaction that writes excludes all others.
+	MigrationLock() (lock, unlock string)
 
 	// Rebind turns the ?, ?, ... of a statement into the dialect's placeholders. No statement holds
 	// a ? of another meaning.

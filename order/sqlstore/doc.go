@@ -4,7 +4,7 @@
 //
 //	db, err := sqlite.Open(ctx, "orders.db")
 //	store := sqlstore.New(db, sqlite.Dialect{})
-//	err = store.CreateSchema(ctx)
+//	err = store.Migrate(ctx)
 //
 // # Tables
 //

@@ -27,7 +27,7 @@ func Example() {
 	}
 	defer db.Close()
 	store := sqlstore.New(db, sqlite.Dialect{})
-	if err := store.CreateSchema(ctx); err != nil {
+	if err := store.Migrate(ctx); err != nil {
 		log.Fatal(err)
 	}
 

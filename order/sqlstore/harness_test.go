@@ -21,7 +21,9 @@ func TestMain(m *testing.M) {
 	if job := os.Getenv(childJob); job != "" {
 		os.Exit(child(job, os.Getenv(childPath)))
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, // importing ants starts two goroutines
+		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
+		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"))
 }
 
 // The instants of the tests: orders are created at t0 and expire at due.
@@ -61,7 +63,7 @@ func unchecked(t testing.TB) *shop {
 func newShop(t testing.TB, db *sql.DB, d sqlstore.Dialect) *shop {
 	t.Helper()
 	s := &shop{Store: sqlstore.New(db, d), t: t, dialect: d, initial: map[string]int64{}, kinds: new([]string)}
-	require.NoError(t, s.CreateSchema(t.Context()))
+	require.NoError(t, s.Migrate(t.Context()))
 	return s
 }
 

@@ -28,6 +28,10 @@ func asking(s *shop, answer func(ctx context.Context, no string) (order.Provider
 	return s.with(o), &asked
 }
 
+func askAgainAfter(d time.Duration) func(*sqlstore.Options) {
+	return func(o *sqlstore.Options) { o.AskAgainMin, o.AskAgainMax = d, d }
+}
+
 func says(a order.ProviderAnswer) func(context.Context, string) (order.ProviderAnswer, error) {
 	return func(context.Context, string) (order.ProviderAnswer, error) { return a, nil }
 }

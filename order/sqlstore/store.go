@@ -58,22 +58,6 @@ func NewWith(db *sql.DB, d Dialect, o Options) (*Store, error) {
 // answers for the ledger.
 func (s *Store) DB() *sql.DB { return s.db }
 
-// CreateSchema creates the tables that do not exist yet. It changes no table that does.
-func (s *Store) CreateSchema(ctx context.Context) error {
-	err := s.write(ctx, func(t *tx) error {
-		for _, stmt := range s.dialect.Schema() {
-			if _, err := t.exec(stmt); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("create the order tables: %w", err)
-	}
-	return nil
-}
-
 // errMoved is returned by a transaction that saw two states of a row because another transaction
 // changed it in between: it is run again.
 var errMoved = errors.New("changed by another transaction")

@@ -39,7 +39,7 @@ func setup(t *testing.T) *shop {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	store := sqlstore.New(db, sqlite.Dialect{})
-	require.NoError(t, store.CreateSchema(ctx))
+	require.NoError(t, store.Migrate(ctx))
 	require.NoError(t, store.AddStock(ctx, "apple", 100))
 	require.NoError(t, store.AddStock(ctx, "pear", 100))
 

@@ -51,7 +51,7 @@ func benchmark(b *testing.B, sync sqlite.Sync, workers int, op string, f func(*s
 	require.NoError(b, err)
 	defer db.Close()
 	s := sqlstore.New(db, sqlite.Dialect{})
-	require.NoError(b, s.CreateSchema(b.Context()))
+	require.NoError(b, s.Migrate(b.Context()))
 	for i := range 100 {
 		require.NoError(b, s.AddStock(b.Context(), fmt.Sprintf("sku-%d", i), 1_000_000_000))
 	}

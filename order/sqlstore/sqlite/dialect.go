@@ -1,9 +1,9 @@
 package sqlite
 
 import (
-	_ "embed" // schema.sql
+	"embed"
 	"errors"
-	"strings"
+	"io/fs"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -11,19 +11,19 @@ import (
 	"github.com/orderwheel/orderwheel/order/sqlstore"
 )
 
-//go:embed schema.sql
-var schema string
+//go:embed migrations
+var migrations embed.FS
 
 // Dialect is SQLite for sqlstore.New.
 type Dialect struct{}
 
 var _ sqlstore.Dialect = Dialect{}
 
-// Schema lists the statements of schema.sql.
-func (Dialect) Schema() []string {
-	stmts := strings.SplitAfter(schema, ";\n")
-	return stmts[:len(stmts)-1] // what follows the last semicolon is empty
-}
+// Migrations has the schema in SQLite's words.
+func (Dialect) Migrations() fs.FS { return migrations }
+
+// MigrationLock is empty: a transaction has SQLite's one write lock from its begin on.
+func (Dialect) MigrationLock() (lock, unlock string) { return "", "" }
 
 // Rebind changes nothing: SQLite's placeholder is the question mark.
 func (Dialect) Rebind(query string) string { return query }

@@ -49,7 +49,7 @@ const (
 )
 
 // Open opens the SQLite file at path for a sqlstore.Store, and creates it if it is absent; the
-// tables are created by Store.CreateSchema. Commits survive a power loss (SyncFull). The caller
+// tables are created by Store.Migrate. Commits survive a power loss (SyncFull). The caller
 // closes it.
 //
 // Each connection has WAL, foreign keys on, and waits 100 ms for the lock of another process (the

@@ -62,7 +62,7 @@ func TestAPathIsAFileNameAndNothingElse(t *testing.T) {
 	for _, name := range []string{"plain.db", "with space.db", "q?mode=memory.db", "hash#1.db", "100%41.db", "ünïcode.db", "a&b=c.db", "file:x.db"} {
 		path := filepath.Join(t.TempDir(), name)
 		db := open(t, path, sqlite.Options{})
-		require.NoError(t, sqlstore.New(db, sqlite.Dialect{}).CreateSchema(t.Context()))
+		require.NoError(t, sqlstore.New(db, sqlite.Dialect{}).Migrate(t.Context()))
 		require.FileExists(t, path)
 	}
 }
@@ -115,7 +115,7 @@ func TestManyOpenANewFileAtOnce(t *testing.T) {
 					return
 				}
 				defer db.Close()
-				if err := sqlstore.New(db, sqlite.Dialect{}).CreateSchema(t.Context()); err != nil {
+				if err := sqlstore.New(db, sqlite.Dialect{}).Migrate(t.Context()); err != nil {
 					t.Error(err)
 				}
 			})
@@ -128,7 +128,7 @@ func TestReadersDoNotWaitForTheWriter(t *testing.T) {
 	t.Parallel()
 	db := open(t, filepath.Join(t.TempDir(), "orders.db"), sqlite.Options{})
 	s := sqlstore.New(db, sqlite.Dialect{})
-	require.NoError(t, s.CreateSchema(t.Context()))
+	require.NoError(t, s.Migrate(t.Context()))
 	writer, err := db.BeginTx(t.Context(), nil)
 	require.NoError(t, err)
 	_, err = writer.Exec(`INSERT INTO sku_stock VALUES ('a', 1, 0, 0)`)
@@ -150,7 +150,7 @@ func TestWhatWasWrittenIsThereAfterReopening(t *testing.T) {
 		db, err := sqlite.Open(t.Context(), path)
 		require.NoError(t, err)
 		s := sqlstore.New(db, sqlite.Dialect{})
-		require.NoError(t, s.CreateSchema(t.Context()))
+		require.NoError(t, s.Migrate(t.Context()))
 		require.NoError(t, s.AddStock(t.Context(), "a", 1))
 		var n int
 		require.NoError(t, db.QueryRow(`SELECT stock FROM sku_stock`).Scan(&n))
@@ -164,7 +164,7 @@ func TestTheDialectKnowsItsErrors(t *testing.T) {
 	d := sqlite.Dialect{}
 	path := filepath.Join(t.TempDir(), "orders.db")
 	db := open(t, path, sqlite.Options{})
-	require.NoError(t, sqlstore.New(db, d).CreateSchema(t.Context()))
+	require.NoError(t, sqlstore.New(db, d).Migrate(t.Context()))
 	coupon := `INSERT INTO user_coupons VALUES ('c', 'u', 'unused', NULL, 0)`
 	_, err := db.Exec(coupon)
 	require.NoError(t, err)

@@ -24,12 +24,6 @@ CREATE TABLE IF NOT EXISTS orders (
 CREATE INDEX IF NOT EXISTS orders_unpaid ON orders (order_no, expire_at)
     WHERE status = 'unpaid' AND expire_at IS NOT NULL;
 
--- How many unpaid orders each user has.
-CREATE TABLE IF NOT EXISTS user_unpaid (
-    user_id TEXT    NOT NULL PRIMARY KEY,
-    unpaid  INTEGER NOT NULL CHECK (unpaid >= 0)
-) STRICT, WITHOUT ROWID;
-
 -- The lines of an order: written with it, never changed.
 CREATE TABLE IF NOT EXISTS order_items (
     order_no TEXT    NOT NULL REFERENCES orders (order_no),
@@ -76,19 +70,6 @@ CREATE TABLE IF NOT EXISTS refunds (
     reason     TEXT    NOT NULL,
     at         INTEGER NOT NULL          -- when the money arrived
 ) STRICT, WITHOUT ROWID;
-
--- What a close has to tell other systems: one row for each message, written by the close.
-CREATE TABLE IF NOT EXISTS outbox (
-    order_no TEXT    NOT NULL REFERENCES orders (order_no),
-    kind     TEXT    NOT NULL,
-    reason   TEXT    NOT NULL,
-    at       INTEGER NOT NULL,
-    sent_at  INTEGER,                    -- NULL: not sent yet
-    PRIMARY KEY (order_no, kind)
-) STRICT, WITHOUT ROWID;
-
--- What is sent leaves the index.
-CREATE INDEX IF NOT EXISTS outbox_unsent ON outbox (order_no, at) WHERE sent_at IS NULL;
 
 -- One row for each close that changed something.
 CREATE TABLE IF NOT EXISTS close_log (
