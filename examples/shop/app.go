@@ -33,7 +33,7 @@ func openApp(ctx context.Context, o options, log *slog.Logger) (a *api, closeApp
 	if err != nil {
 		return nil, closeApp, err
 	}
-	if err := store.CreateSchema(ctx); err != nil {
+	if err := store.Migrate(ctx); err != nil {
 		return nil, closeApp, err
 	}
 	if err := createScanIndex(ctx, store); err != nil {
