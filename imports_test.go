@@ -36,6 +36,8 @@ var rooms = []room{
 	{path: "order", ours: []string{"order/internal/check"}},
 	{path: "order/sqlstore", ours: []string{"order", "order/internal/check"}},
 	{path: "order/sqlstore/sqlite", ours: []string{"order", "order/sqlstore", "order/internal/check"}, foreign: []string{"modernc.org/sqlite"}},
+	{path: "order/sqlstore/mysql", ours: []string{"order", "order/sqlstore", "order/internal/check"}, foreign: []string{"github.com/go-sql-driver/mysql"}},
+	{path: "order/sqlstore/postgres", ours: []string{"order", "order/sqlstore", "order/internal/check"}, foreign: []string{"github.com/jackc/pgx"}},
 }
 
 // free are the trees that may import everything: programs, benchmarks, test

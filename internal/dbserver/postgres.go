@@ -39,8 +39,8 @@ func StartPostgres(ctx context.Context, args ...string) (*Server, error) {
 		name:  "postgres",
 		bin:   bin,
 		user:  as,
-		ready: "database system is ready to accept connections",
-		end:   syscall.SIGQUIT, // at once, without a checkpoint; unlike SIGKILL it ends the children too
+		ready: "database system is ready to accept", // connections, or of a standby read-only ones
+		end:   syscall.SIGQUIT,                      // at once, without a checkpoint; unlike SIGKILL it ends the children too
 		commandLine: func(dir string, port int) []string {
 			return []string{
 				"-D", dir, "-p", strconv.Itoa(port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",

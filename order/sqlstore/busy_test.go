@@ -10,6 +10,9 @@ import (
 	"github.com/orderwheel/orderwheel/order"
 )
 
+// These are about SQLite's one write lock, which a transaction takes as it begins. What rows that
+// others have locked do to the other databases is in lock_test.go.
+
 // beginsSeen closes the channel when the n-th transaction is about to begin.
 func beginsSeen(n int64) (faults, <-chan struct{}) {
 	seen := make(chan struct{})
@@ -24,7 +27,7 @@ func beginsSeen(n int64) (faults, <-chan struct{}) {
 
 func TestALockHeldByAnotherProcessIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	s, c := setupFaulty(t)
+	s, c := setupFaulty(t, onlySQLite)
 	s.create("o")
 	other, err := s.DB().BeginTx(t.Context(), nil) // it takes the write lock at once
 	require.NoError(t, err)
@@ -46,9 +49,9 @@ func TestALockHeldByAnotherProcessIsWaitedFor(t *testing.T) {
 
 func TestACtxThatEndsWhileWaitingForTheLockChangesNothing(t *testing.T) {
 	t.Parallel()
-	s, c := setupFaulty(t)
+	s, c := setupFaulty(t, onlySQLite)
 	s.create("o")
-	before := dump(t, s.DB())
+	before := dump(t, s)
 	other, err := s.DB().BeginTx(t.Context(), nil)
 	require.NoError(t, err)
 
@@ -64,12 +67,12 @@ func TestACtxThatEndsWhileWaitingForTheLockChangesNothing(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, <-failed, context.Canceled)
 	require.NoError(t, other.Rollback())
-	require.Equal(t, before, dump(t, s.DB()))
+	require.Equal(t, before, dump(t, s))
 }
 
 func TestACtxThatEndsInTheWritersQueueChangesNothing(t *testing.T) {
 	t.Parallel()
-	s, c := setupFaulty(t)
+	s, c := setupFaulty(t, onlySQLite)
 	s.create("o")
 	s.create("p")
 	atCommit, goOn := make(chan struct{}), make(chan struct{})

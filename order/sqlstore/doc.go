@@ -2,7 +2,7 @@
 // them, each in one transaction that is applied whole or not at all. The order package says what
 // these mean; a Dialect says what differs between databases.
 //
-//	db, err := sqlite.Open(ctx, "orders.db")
+//	db, err := sqlite.Open(ctx, "orders.db") // or mysql.Open, postgres.Open
 //	store := sqlstore.New(db, sqlite.Dialect{})
 //	err = store.Migrate(ctx)
 //
@@ -47,7 +47,7 @@
 //		Source:  store,
 //	})
 //
-// It reads an index that holds the unpaid orders alone, page by page from the last number on.
+// It reads an index in which the unpaid orders lie together, page by page from the last number on.
 //
 // # What is left to others
 //

@@ -12,7 +12,6 @@ import (
 
 	"github.com/orderwheel/orderwheel/order"
 	"github.com/orderwheel/orderwheel/order/sqlstore"
-	"github.com/orderwheel/orderwheel/order/sqlstore/sqlite"
 )
 
 var (
@@ -21,7 +20,7 @@ var (
 )
 
 // faultyDialect takes errStopped for what a deadlock or a lock is in other databases.
-type faultyDialect struct{ sqlite.Dialect }
+type faultyDialect struct{ sqlstore.Dialect }
 
 func (d faultyDialect) Retryable(err error) bool {
 	return errors.Is(err, errStopped) || d.Dialect.Retryable(err)
@@ -102,18 +101,40 @@ var operations = []operation{
 	},
 }
 
-// forEachStep runs test on each step of each operation, until one is beyond the last. arm gets the
-// number of the step; it says whether the operation came that far.
-func forEachStep(t *testing.T, test func(t *testing.T, op operation, k int) (reached bool)) {
+// trial is an operation to be run on a shop that is prepared for it, and what the tables hold
+// before it and after.
+type trial struct {
+	operation
+	s             *shop
+	c             *faultConnector
+	before, after []string
+}
+
+// forEachStep runs test on each step of each operation, until one is beyond the last. It gets the
+// number of the step, and says whether the operation came that far.
+func forEachStep(t *testing.T, db backend, test func(t *testing.T, tr trial, k int) (reached bool)) {
 	for _, op := range operations {
 		t.Run(op.name, func(t *testing.T) {
 			t.Parallel()
-			k := 0
-			for test(t, op, k) {
-				k++
+			tr := trial{operation: op}
+			tr.s, tr.c = setupFaulty(t, db)
+			op.prepare(tr.s)
+			got, err := op.run(t.Context(), tr.s)
+			require.NoError(t, err)
+			require.Equal(t, op.want, got)
+			tr.after = dump(t, tr.s)
+
+			for k := 0; ; k++ {
+				tr.s.reset()
+				op.prepare(tr.s)
+				tr.before = dump(t, tr.s)
+				if !test(t, tr, k) {
+					require.GreaterOrEqual(t, k, 3, "begin, a statement, commit")
+					t.Logf("%d steps", k)
+					return
+				}
+				tr.s.check()
 			}
-			require.GreaterOrEqual(t, k, 3, "begin, a statement, commit")
-			t.Logf("%d steps", k)
 		})
 	}
 }
@@ -130,157 +151,149 @@ func at(k int, reached *atomic.Bool, do func(ctx context.Context, step string) e
 	}
 }
 
-// applied makes the operation's shop, and has the tables before and after it.
-func (op operation) applied(t *testing.T) (s *shop, c *faultConnector, before, after []string) {
-	t.Helper()
-	twin, _ := setupFaulty(t)
-	op.prepare(twin)
-	got, err := op.run(t.Context(), twin)
-	require.NoError(t, err)
-	require.Equal(t, op.want, got)
-
-	s, c = setupFaulty(t)
-	op.prepare(s)
-	return s, c, dump(t, s.DB()), dump(t, twin.DB())
-}
-
 // rerun runs the operation without faults: it must end in the state after it.
-func (op operation) rerun(t *testing.T, s *shop, c *faultConnector, after []string, done bool) {
+func (tr trial) rerun(t *testing.T, done bool) {
 	t.Helper()
-	c.disarm()
-	got, err := op.run(t.Context(), s)
+	tr.c.disarm()
+	got, err := tr.run(t.Context(), tr.s)
 	if done {
-		require.ErrorIs(t, err, op.againErr)
-		require.Equal(t, op.again, got)
+		require.ErrorIs(t, err, tr.againErr)
+		require.Equal(t, tr.again, got)
 	} else {
 		require.NoError(t, err)
-		require.Equal(t, op.want, got)
+		require.Equal(t, tr.want, got)
 	}
-	require.Equal(t, after, dump(t, s.DB()), "effects once")
+	require.Equal(t, tr.after, dump(t, tr.s), "effects once")
 }
 
 func TestAStepThatFailsAppliesNothingAndARerunCompletes(t *testing.T) {
 	t.Parallel()
-	forEachStep(t, func(t *testing.T, op operation, k int) bool {
-		s, c, before, after := op.applied(t)
-		var reached atomic.Bool
-		c.arm(faults{before: at(k, &reached, func(context.Context, string) error { return errInjected })})
-		_, err := op.run(t.Context(), s)
-		if !reached.Load() {
-			require.NoError(t, err)
-			return false
-		}
-		require.ErrorIs(t, err, errInjected)
-		require.Equal(t, before, dump(t, s.DB()))
-		op.rerun(t, s, c, after, false)
-		return true
+	onEach(t, func(t *testing.T, db backend) {
+		forEachStep(t, db, func(t *testing.T, tr trial, k int) bool {
+			var reached atomic.Bool
+			tr.c.arm(faults{before: at(k, &reached, func(context.Context, string) error { return errInjected })})
+			_, err := tr.run(t.Context(), tr.s)
+			if !reached.Load() {
+				require.NoError(t, err)
+				return false
+			}
+			require.ErrorIs(t, err, errInjected)
+			require.Equal(t, tr.before, dump(t, tr.s))
+			tr.rerun(t, false)
+			return true
+		})
 	})
 }
 
 func TestAStepWhoseAnswerIsLostIsFoundOutByARerun(t *testing.T) {
 	t.Parallel()
-	forEachStep(t, func(t *testing.T, op operation, k int) bool {
-		s, c, before, after := op.applied(t)
-		var reached atomic.Bool
-		var lost string
-		c.arm(faults{after: at(k, &reached, func(_ context.Context, step string) error {
-			lost = step
-			return errInjected
-		})})
-		_, err := op.run(t.Context(), s)
-		if !reached.Load() {
-			require.NoError(t, err)
-			return false
-		}
-		require.ErrorIs(t, err, errInjected)
-		if lost == "commit" {
-			require.ErrorIs(t, err, order.ErrUnknownOutcome)
-			require.Equal(t, after, dump(t, s.DB()))
-		} else {
-			require.NotErrorIs(t, err, order.ErrUnknownOutcome)
-			require.Equal(t, before, dump(t, s.DB()))
-		}
-		op.rerun(t, s, c, after, lost == "commit")
-		return true
+	onEach(t, func(t *testing.T, db backend) {
+		forEachStep(t, db, func(t *testing.T, tr trial, k int) bool {
+			var reached atomic.Bool
+			var lost string
+			tr.c.arm(faults{after: at(k, &reached, func(_ context.Context, step string) error {
+				lost = step
+				return errInjected
+			})})
+			_, err := tr.run(t.Context(), tr.s)
+			if !reached.Load() {
+				require.NoError(t, err)
+				return false
+			}
+			require.ErrorIs(t, err, errInjected)
+			if lost == "commit" {
+				require.ErrorIs(t, err, order.ErrUnknownOutcome)
+				require.Equal(t, tr.after, dump(t, tr.s))
+			} else {
+				require.NotErrorIs(t, err, order.ErrUnknownOutcome)
+				require.Equal(t, tr.before, dump(t, tr.s))
+			}
+			tr.rerun(t, lost == "commit")
+			return true
+		})
 	})
 }
 
 func TestATransactionThatOthersStopIsRunAgain(t *testing.T) {
 	t.Parallel()
-	forEachStep(t, func(t *testing.T, op operation, k int) bool {
-		s, c, _, after := op.applied(t)
-		var reached atomic.Bool
-		c.arm(faults{before: at(k, &reached, func(context.Context, string) error { return errStopped })})
-		got, err := op.run(t.Context(), s)
-		require.NoError(t, err)
-		require.Equal(t, op.want, got)
-		c.disarm()
-		require.Equal(t, after, dump(t, s.DB()))
-		return reached.Load()
+	onEach(t, func(t *testing.T, db backend) {
+		forEachStep(t, db, func(t *testing.T, tr trial, k int) bool {
+			var reached atomic.Bool
+			tr.c.arm(faults{before: at(k, &reached, func(context.Context, string) error { return errStopped })})
+			got, err := tr.run(t.Context(), tr.s)
+			require.NoError(t, err)
+			require.Equal(t, tr.want, got)
+			tr.c.disarm()
+			require.Equal(t, tr.after, dump(t, tr.s))
+			return reached.Load()
+		})
 	})
 }
 
 func TestACtxThatEndsInTheMiddleAppliesAllOrNothing(t *testing.T) {
 	t.Parallel()
-	forEachStep(t, func(t *testing.T, op operation, k int) bool {
-		s, c, before, after := op.applied(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		var reached atomic.Bool
-		c.arm(faults{before: at(k, &reached, func(context.Context, string) error { cancel(); return nil })})
-		_, err := op.run(ctx, s)
-		if !reached.Load() {
-			require.NoError(t, err)
-			return false
-		}
-		done := err == nil
-		if !done {
-			require.ErrorIs(t, err, context.Canceled)
-		}
-		if now := dump(t, s.DB()); errors.Is(err, order.ErrUnknownOutcome) {
-			done = slices.Equal(now, after)
-			require.True(t, done || slices.Equal(now, before))
-		} else if done {
-			require.Equal(t, after, now)
-		} else {
-			require.Equal(t, before, now)
-		}
-		op.rerun(t, s, c, after, done && !slices.Equal(before, after))
-		return true
+	onEach(t, func(t *testing.T, db backend) {
+		forEachStep(t, db, func(t *testing.T, tr trial, k int) bool {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var reached atomic.Bool
+			tr.c.arm(faults{before: at(k, &reached, func(context.Context, string) error { cancel(); return nil })})
+			_, err := tr.run(ctx, tr.s)
+			if !reached.Load() {
+				require.NoError(t, err)
+				return false
+			}
+			done := err == nil
+			if !done {
+				require.ErrorIs(t, err, context.Canceled)
+			}
+			if now := dump(t, tr.s); errors.Is(err, order.ErrUnknownOutcome) {
+				done = slices.Equal(now, tr.after)
+				require.True(t, done || slices.Equal(now, tr.before))
+			} else if done {
+				require.Equal(t, tr.after, now)
+			} else {
+				require.Equal(t, tr.before, now)
+			}
+			tr.rerun(t, done && !slices.Equal(tr.before, tr.after))
+			return true
+		})
 	})
 }
 
 func TestADatabaseThatStaysBusyIsGivenUp(t *testing.T) {
 	t.Parallel()
-	s, c := setupFaulty(t)
-	s.create("o")
-	before := dump(t, s.DB())
-	var tries atomic.Int64
-	c.arm(faults{before: func(_ context.Context, step string) error {
-		if step == "commit" {
-			tries.Add(1)
+	onEach(t, func(t *testing.T, db backend) {
+		s, c := setupFaulty(t, db)
+		s.create("o")
+		before := dump(t, s)
+		var tries atomic.Int64
+		c.arm(faults{before: func(_ context.Context, step string) error {
+			if step == "commit" {
+				tries.Add(1)
+				return errStopped
+			}
+			return nil
+		}})
+		_, err := s.Close(t.Context(), "o", due)
+		require.ErrorIs(t, err, order.ErrBusy)
+		require.ErrorIs(t, err, errStopped)
+		require.NotErrorIs(t, err, order.ErrUnknownOutcome)
+		require.EqualValues(t, 50, tries.Load())
+
+		ctx, cancel := context.WithCancel(t.Context())
+		tries.Store(0)
+		c.arm(faults{before: func(_ context.Context, step string) error {
+			if tries.Add(1) == 3 {
+				cancel()
+			}
 			return errStopped
-		}
-		return nil
-	}})
-	_, err := s.Close(t.Context(), "o", due)
-	require.ErrorIs(t, err, order.ErrBusy)
-	require.ErrorIs(t, err, errStopped)
-	require.NotErrorIs(t, err, order.ErrUnknownOutcome)
-	require.EqualValues(t, 50, tries.Load())
+		}})
+		_, err = s.Close(ctx, "o", due)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Less(t, tries.Load(), int64(50))
 
-	ctx, cancel := context.WithCancel(t.Context())
-	tries.Store(0)
-	c.arm(faults{before: func(_ context.Context, step string) error {
-		if tries.Add(1) == 3 {
-			cancel()
-		}
-		return errStopped
-	}})
-	_, err = s.Close(ctx, "o", due)
-	require.ErrorIs(t, err, context.Canceled)
-	require.Less(t, tries.Load(), int64(50))
-
-	c.disarm()
-	require.Equal(t, before, dump(t, s.DB()))
+		c.disarm()
+		require.Equal(t, before, dump(t, s))
+	})
 }

@@ -5,14 +5,11 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"io"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/orderwheel/orderwheel/order/sqlstore/sqlite"
 )
 
 // A step is one call of a transaction to the database driver: "begin", "exec UPDATE orders", "query
@@ -26,15 +23,14 @@ type faults struct {
 	blind         func(step string) bool
 }
 
-// faultConnector wraps the connections of the SQLite driver so that faults, once armed, sees every
-// step.
+// faultConnector wraps the connections of a driver so that faults, once armed, sees every step.
 type faultConnector struct {
 	driver.Connector
 	armed atomic.Pointer[faults]
 }
 
-func openFaulty(path string) (*sql.DB, *faultConnector, error) {
-	inner, err := sqlite.Connector(path, sqlite.Options{Sync: sqlite.SyncNormal})
+func openFaulty(b backend, dsn string) (*sql.DB, *faultConnector, error) {
+	inner, err := b.connector(dsn)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -43,12 +39,13 @@ func openFaulty(path string) (*sql.DB, *faultConnector, error) {
 }
 
 // setupFaulty is setup on a database whose steps can be made to fail.
-func setupFaulty(t testing.TB) (*shop, *faultConnector) {
+func setupFaulty(t testing.TB, b backend) (*shop, *faultConnector) {
 	t.Helper()
-	db, c, err := openFaulty(filepath.Join(t.TempDir(), "orders.db"))
+	db, c, err := openFaulty(b, b.place(t))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	s := newShop(t, db, faultyDialect{})
+	b.dialect = faultyDialect{b.dialect}
+	s := newShop(t, b, db)
 	s.fill()
 	s.checkAtEnd()
 	t.Cleanup(c.disarm) // before that
@@ -63,11 +60,12 @@ func (c *faultConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &faultConn{sqliteConn: conn.(sqliteConn), c: c}, nil
+	return &faultConn{fullConn: conn.(fullConn), c: c}, nil
 }
 
-// sqliteConn is what the driver's connections implement, all of which a wrapper must pass on.
-type sqliteConn interface {
+// fullConn is what the connections of all three drivers implement, all of which a wrapper must pass
+// on.
+type fullConn interface {
 	driver.Conn
 	driver.ConnBeginTx
 	driver.ConnPrepareContext
@@ -75,12 +73,25 @@ type sqliteConn interface {
 	driver.QueryerContext
 	driver.Pinger
 	driver.SessionResetter
-	driver.Validator
 }
 
 type faultConn struct {
-	sqliteConn
+	fullConn
 	c *faultConnector
+}
+
+// IsValid is what those of SQLite and MySQL implement beside that.
+func (c *faultConn) IsValid() bool {
+	v, ok := c.fullConn.(driver.Validator)
+	return !ok || v.IsValid()
+}
+
+// CheckNamedValue is what those of MySQL and PostgreSQL do.
+func (c *faultConn) CheckNamedValue(v *driver.NamedValue) error {
+	if checker, ok := c.fullConn.(driver.NamedValueChecker); ok {
+		return checker.CheckNamedValue(v)
+	}
+	return driver.ErrSkip
 }
 
 // step runs do as one step. undo takes back what was done where the caller is to get an error
@@ -108,7 +119,7 @@ func step[T any](ctx context.Context, c *faultConnector, name string, do func() 
 
 func (c *faultConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
 	tx, err := step(ctx, c.c, "begin",
-		func() (driver.Tx, error) { return c.sqliteConn.BeginTx(ctx, o) },
+		func() (driver.Tx, error) { return c.fullConn.BeginTx(ctx, o) },
 		func(tx driver.Tx) { _ = tx.Rollback() })
 	if err != nil {
 		return nil, err
@@ -121,7 +132,7 @@ func (c *faultConn) ExecContext(ctx context.Context, q string, args []driver.Nam
 		return driver.RowsAffected(0), nil
 	}
 	return step(ctx, c.c, "exec "+verb(q),
-		func() (driver.Result, error) { return c.sqliteConn.ExecContext(ctx, q, args) },
+		func() (driver.Result, error) { return c.fullConn.ExecContext(ctx, q, args) },
 		func(driver.Result) {})
 }
 
@@ -130,7 +141,7 @@ func (c *faultConn) QueryContext(ctx context.Context, q string, args []driver.Na
 		return noRows{}, nil
 	}
 	return step(ctx, c.c, "query "+verb(q),
-		func() (driver.Rows, error) { return c.sqliteConn.QueryContext(ctx, q, args) },
+		func() (driver.Rows, error) { return c.fullConn.QueryContext(ctx, q, args) },
 		func(rows driver.Rows) { _ = rows.Close() })
 }
 

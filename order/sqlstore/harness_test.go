@@ -5,23 +5,24 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
-	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/orderwheel/orderwheel/internal/dbtest"
 	"github.com/orderwheel/orderwheel/order"
 	"github.com/orderwheel/orderwheel/order/sqlstore"
-	"github.com/orderwheel/orderwheel/order/sqlstore/sqlite"
 )
 
 func TestMain(m *testing.M) {
 	if job := os.Getenv(childJob); job != "" {
-		os.Exit(child(job, os.Getenv(childPath)))
+		os.Exit(child(job, named(os.Getenv(childDB)), os.Getenv(childDSN)))
 	}
-	goleak.VerifyTestMain(m, // importing ants starts two goroutines
+	goleak.VerifyTestMain(dbtest.Stopping(m), // importing ants starts two goroutines
 		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
 		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"))
 }
@@ -38,37 +39,43 @@ const ms = time.Millisecond
 type shop struct {
 	*sqlstore.Store
 	t       testing.TB
-	dialect sqlstore.Dialect
+	db      backend
 	initial map[string]int64 // units added, by sku
 	kinds   *[]string        // the messages that each close leaves in the outbox
 }
 
 // setup makes a shop with 100 units each of sku a and b, and the coupon c1 of user u, valid for a
 // day. The invariants are checked when the test ends.
-func setup(t testing.TB) *shop {
+func setup(t testing.TB, db backend) *shop {
 	t.Helper()
-	s := unchecked(t)
+	s := unchecked(t, db)
 	s.checkAtEnd()
 	return s
 }
 
-func unchecked(t testing.TB) *shop {
+func unchecked(t testing.TB, db backend) *shop {
 	t.Helper()
-	s := newShop(t, openDB(t, filepath.Join(t.TempDir(), "orders.db")), sqlite.Dialect{})
+	s := newShop(t, db, db.opened(t, db.place(t)))
 	s.fill()
 	return s
 }
 
-// newShop is an empty shop.
-func newShop(t testing.TB, db *sql.DB, d sqlstore.Dialect) *shop {
+// newShop is a shop on what the database holds: at first nothing.
+func newShop(t testing.TB, b backend, db *sql.DB) *shop {
 	t.Helper()
-	s := &shop{Store: sqlstore.New(db, d), t: t, dialect: d, initial: map[string]int64{}, kinds: new([]string)}
+	s := &shop{Store: sqlstore.New(db, b.dialect), t: t, db: b, initial: map[string]int64{}, kinds: new([]string)}
 	require.NoError(t, s.Migrate(t.Context()))
 	return s
 }
 
-func (s *shop) checkAtEnd() {
-	s.t.Cleanup(func() { checkInvariants(s.t, s.DB(), s.initial, *s.kinds...) })
+func (s *shop) checkAtEnd() { s.t.Cleanup(s.check) }
+
+// check fails the test for each violation of an invariant.
+func (s *shop) check() {
+	s.t.Helper()
+	for _, v := range s.violations() {
+		s.t.Error(v)
+	}
 }
 
 func (s *shop) fill() {
@@ -78,12 +85,17 @@ func (s *shop) fill() {
 	require.NoError(s.t, s.AddCoupon(s.t.Context(), "c1", "u", t0.Add(24*time.Hour)))
 }
 
-// openDB opens without fsync: no test here cuts the power.
-func openDB(t testing.TB, path string) *sql.DB {
-	db, err := sqlite.OpenWith(t.Context(), path, sqlite.Options{Sync: sqlite.SyncNormal})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	return db
+// tables are those of the store, each before those that refer to it.
+var tables = []string{"sku_stock", "orders", "order_items", "stock_ledger", "user_coupons", "refunds", "close_log", "user_unpaid", "outbox"}
+
+// reset empties the shop and fills it again.
+func (s *shop) reset() {
+	s.t.Helper()
+	for _, table := range slices.Backward(tables) {
+		s.exec("DELETE FROM " + table)
+	}
+	clear(s.initial)
+	s.fill()
 }
 
 func (s *shop) addStock(sku string, n int64) {
@@ -102,27 +114,32 @@ func (s *shop) createMany(prefix string, n int) (nos []string) {
 	for i := range n {
 		nos = append(nos, fmt.Sprintf("%s%05d", prefix, i))
 	}
-	tx, err := s.DB().BeginTx(s.t.Context(), nil)
-	require.NoError(s.t, err)
+	for page := range slices.Chunk(nos, 1000) {
+		var rows []string
+		for i, no := range page {
+			coupon := "NULL"
+			if i%2 == 1 {
+				coupon = "'c-" + no + "'"
+			}
+			rows = append(rows, fmt.Sprintf("('%s', 'u', 'unpaid', %d, 500, %s, 0)", no, due.UnixMilli(), coupon))
+		}
+		s.exec(`INSERT INTO orders (order_no, user_id, status, expire_at, amount, coupon_id, created_at) VALUES ` + strings.Join(rows, ", "))
+	}
+	if s.count(`SELECT COUNT(*) FROM user_unpaid WHERE user_id = 'u'`) == 0 {
+		s.exec(`INSERT INTO user_unpaid (user_id, unpaid) VALUES ('u', 0)`)
+	}
 	for _, stmt := range []string{
-		`INSERT INTO orders (order_no, user_id, status, expire_at, amount, coupon_id, created_at)
-			WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < :n)
-			SELECT :prefix || printf('%05d', i), 'u', 'unpaid', :due, 500, CASE WHEN i % 2 THEN 'c-' || :prefix || printf('%05d', i) END, 0
-			FROM n`,
-		`INSERT INTO user_unpaid SELECT 'u', 0 WHERE NOT EXISTS (SELECT 1 FROM user_unpaid)`,
 		`UPDATE user_unpaid SET unpaid = unpaid + :n WHERE user_id = 'u'`,
-		`INSERT INTO order_items SELECT order_no, 'a', 2 FROM orders WHERE order_no >= :prefix
-			UNION ALL SELECT order_no, 'b', 3 FROM orders WHERE order_no >= :prefix`,
+		`INSERT INTO order_items SELECT order_no, 'a', 2 FROM orders WHERE order_no >= :prefix`,
+		`INSERT INTO order_items SELECT order_no, 'b', 3 FROM orders WHERE order_no >= :prefix`,
 		`INSERT INTO stock_ledger SELECT order_no, sku_id, 'lock', quantity, 0 FROM order_items WHERE order_no >= :prefix`,
 		`UPDATE sku_stock SET lock_stock = lock_stock + 2 * :n, stock = stock - 2 * :n WHERE sku_id = 'a'`,
 		`UPDATE sku_stock SET lock_stock = lock_stock + 3 * :n, stock = stock - 3 * :n WHERE sku_id = 'b'`,
 		`INSERT INTO user_coupons SELECT coupon_id, 'u', 'frozen', order_no, :due + 1 FROM orders
 			WHERE order_no >= :prefix AND coupon_id IS NOT NULL`,
 	} {
-		_, err := tx.ExecContext(s.t.Context(), stmt, sql.Named("n", n), sql.Named("prefix", prefix), sql.Named("due", due.UnixMilli()))
-		require.NoError(s.t, err)
+		s.exec(strings.NewReplacer(":prefix", "'"+prefix+"'", ":n", fmt.Sprint(n), ":due", fmt.Sprint(due.UnixMilli())).Replace(stmt))
 	}
-	require.NoError(s.t, tx.Commit())
 	return nos
 }
 
@@ -178,7 +195,7 @@ func (s *shop) stock(sku string) [3]int64 {
 	s.t.Helper()
 	var u [3]int64
 	require.NoError(s.t, s.DB().QueryRowContext(context.Background(),
-		`SELECT stock, lock_stock, sold FROM sku_stock WHERE sku_id = ?`, sku).Scan(&u[0], &u[1], &u[2]))
+		s.db.dialect.Rebind(`SELECT stock, lock_stock, sold FROM sku_stock WHERE sku_id = ?`), sku).Scan(&u[0], &u[1], &u[2]))
 	return u
 }
 
@@ -188,19 +205,19 @@ func (s *shop) coupon(id string) string {
 
 func (s *shop) count(query string, args ...any) (n int) {
 	s.t.Helper()
-	require.NoError(s.t, s.DB().QueryRowContext(context.Background(), query, args...).Scan(&n))
+	require.NoError(s.t, s.DB().QueryRowContext(context.Background(), s.db.dialect.Rebind(query), args...).Scan(&n))
 	return n
 }
 
 func (s *shop) text(query string, args ...any) (v string) {
 	s.t.Helper()
-	require.NoError(s.t, s.DB().QueryRowContext(context.Background(), query, args...).Scan(&v))
+	require.NoError(s.t, s.DB().QueryRowContext(context.Background(), s.db.dialect.Rebind(query), args...).Scan(&v))
 	return v
 }
 
 // exec changes tables behind the store's back.
 func (s *shop) exec(query string, args ...any) {
 	s.t.Helper()
-	_, err := s.DB().ExecContext(context.Background(), query, args...)
+	_, err := s.DB().ExecContext(context.Background(), s.db.dialect.Rebind(query), args...)
 	require.NoError(s.t, err)
 }

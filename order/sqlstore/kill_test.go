@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,13 +18,13 @@ import (
 
 	"github.com/orderwheel/orderwheel/order"
 	"github.com/orderwheel/orderwheel/order/sqlstore"
-	"github.com/orderwheel/orderwheel/order/sqlstore/sqlite"
 )
 
 // The test binary runs itself with these set, to be killed.
 const (
-	childJob  = "ORDERWHEEL_TEST_CHILD"
-	childPath = "ORDERWHEEL_TEST_PATH"
+	childJob = "ORDERWHEEL_TEST_CHILD"
+	childDB  = "ORDERWHEEL_TEST_DB"
+	childDSN = "ORDERWHEEL_TEST_DSN"
 )
 
 // child is the other process. Its jobs:
@@ -35,14 +34,14 @@ const (
 //	all        close all orders, every third paid at the same time; a line for each answer
 //
 // It says "done" when it came to the end, and waits for the kill.
-func child(job, path string) int {
-	db, c, err := openFaulty(path)
+func child(job string, b backend, dsn string) int {
+	db, c, err := openFaulty(b, dsn)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	defer db.Close()
-	s := sqlstore.New(db, sqlite.Dialect{})
+	s := sqlstore.New(db, b.dialect)
 	kind, arg, _ := strings.Cut(job, " ")
 	if kind == "all" {
 		childAll(s)
@@ -101,12 +100,12 @@ func childAll(s *sqlstore.Store) {
 
 // killed runs a child and kills it (kill -9) when enough says so of a line of its, or when it is
 // done. It returns the lines up to then.
-func killed(t *testing.T, path, job string, enough func(line string) bool) (lines []string, done bool) {
+func killed(t *testing.T, b backend, dsn, job string, enough func(line string) bool) (lines []string, done bool) {
 	t.Helper()
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), exe)
-	cmd.Env = append(os.Environ(), childJob+"="+job, childPath+"="+path)
+	cmd.Env = append(os.Environ(), childJob+"="+job, childDB+"="+b.name, childDSN+"="+dsn)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
@@ -128,93 +127,94 @@ func killed(t *testing.T, path, job string, enough func(line string) bool) (line
 	return lines, done
 }
 
-func TestKilledAtEachStepOfACloseAllOrNothingStands(t *testing.T) {
-	t.Parallel()
-	for _, when := range []string{"before", "after"} {
-		t.Run(when, func(t *testing.T) {
-			t.Parallel()
-			closed := 0
-			k := 0
-			for ; ; k++ {
-				s, path := setupKill(t)
-				s.create("o", withCoupon("c1"))
-				open := dump(t, s.DB())
-				require.NoError(t, s.DB().Close())
-
-				lines, done := killed(t, path, fmt.Sprint(when, " ", k), func(string) bool { return true })
-				s = newShop(t, openDB(t, path), sqlite.Dialect{})
-				s.initial = map[string]int64{"a": 100, "b": 100}
-				s.checkAtEnd()
-				if done {
-					break
-				}
-				require.Equal(t, []string{"here"}, lines)
-				checkInvariants(t, s.DB(), s.initial)
-				if s.status("o") == order.Closed {
-					closed++
-					require.Equal(t, order.ClosedAlready, s.close("o", due).Outcome)
-				} else {
-					require.Equal(t, open, dump(t, s.DB()), "nothing is half applied")
-					require.Equal(t, order.ClosedNow, s.close("o", due).Outcome)
-				}
-				require.Equal(t, [3]int64{100, 0, 0}, s.stock("a"))
-				require.Equal(t, "unused", s.coupon("c1"))
-			}
-			require.Equal(t, 12, k, "begin, ten statements, commit")
-			require.Equal(t, map[string]int{"before": 0, "after": 1}[when], closed, "only the commit closes")
-		})
-	}
+// whileOpen runs do on the shop that stands at dsn, which nobody holds open before or after.
+func whileOpen(t *testing.T, b backend, dsn string, do func(*shop)) {
+	t.Helper()
+	db, err := b.open(t.Context(), dsn)
+	require.NoError(t, err)
+	s := newShop(t, b, db)
+	do(s)
+	s.check()
+	require.NoError(t, db.Close())
 }
 
-// setupKill is a filled shop and its file.
-func setupKill(t *testing.T) (*shop, string) {
-	path := filepath.Join(t.TempDir(), "orders.db")
-	db, err := sqlite.OpenWith(t.Context(), path, sqlite.Options{Sync: sqlite.SyncNormal})
-	require.NoError(t, err)
-	s := newShop(t, db, sqlite.Dialect{})
-	s.fill()
-	return s, path
+func TestKilledAtEachStepOfACloseAllOrNothingStands(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db backend) {
+		for _, when := range []string{"before", "after"} {
+			t.Run(when, func(t *testing.T) {
+				t.Parallel()
+				dsn := db.place(t)
+				closed, k := 0, 0
+				for done := false; !done; k++ {
+					var open, lines []string
+					whileOpen(t, db, dsn, func(s *shop) {
+						s.reset()
+						s.create("o", withCoupon("c1"))
+						open = dump(t, s)
+					})
+					lines, done = killed(t, db, dsn, fmt.Sprint(when, " ", k), func(string) bool { return true })
+					if done {
+						break
+					}
+					require.Equal(t, []string{"here"}, lines)
+					whileOpen(t, db, dsn, func(s *shop) {
+						s.check()
+						if s.status("o") == order.Closed {
+							closed++
+							require.Equal(t, order.ClosedAlready, s.close("o", due).Outcome)
+						} else {
+							require.Equal(t, open, dump(t, s), "nothing is half applied")
+							require.Equal(t, order.ClosedNow, s.close("o", due).Outcome)
+						}
+						require.Equal(t, [3]int64{100, 0, 0}, s.stock("a"))
+						require.Equal(t, "unused", s.coupon("c1"))
+					})
+				}
+				require.Equal(t, 12, k, "begin, ten statements, commit")
+				require.Equal(t, map[string]int{"before": 0, "after": 1}[when], closed, "only the commit closes")
+			})
+		}
+	})
 }
 
 func TestKilledAtRandomWhatWasAnsweredStandsAndTheRestCloses(t *testing.T) {
 	t.Parallel()
-	const orders = 40
-	rnd := newRand(t)
-	path := filepath.Join(t.TempDir(), "orders.db")
-	initial := map[string]int64{}
-	rounds := races() / 125
-	for round := range rounds {
-		db, err := sqlite.OpenWith(t.Context(), path, sqlite.Options{Sync: sqlite.SyncNormal})
-		require.NoError(t, err)
-		s := newShop(t, db, sqlite.Dialect{})
-		s.initial = initial
-		nos := s.createMany(fmt.Sprintf("r%04d-", round), orders)
-		require.NoError(t, db.Close())
+	onEach(t, func(t *testing.T, db backend) {
+		const orders = 40
+		rnd := newRand(t)
+		dsn := db.place(t)
+		initial := map[string]int64{}
+		for round := range races() / 125 {
+			var nos []string
+			whileOpen(t, db, dsn, func(s *shop) {
+				s.initial = initial
+				nos = s.createMany(fmt.Sprintf("r%04d-", round), orders)
+			})
 
-		left, pause := 1+rnd.IntN(orders), time.Duration(rnd.IntN(3000))*time.Microsecond
-		lines, done := killed(t, path, "all", func(string) bool {
-			left--
-			if left == 0 {
-				time.Sleep(pause) // into the middle of something
-			}
-			return left == 0
-		})
-		require.False(t, done)
+			left, pause := 1+rnd.IntN(orders), time.Duration(rnd.IntN(3000))*time.Microsecond
+			lines, done := killed(t, db, dsn, "all", func(string) bool {
+				left--
+				if left == 0 {
+					time.Sleep(pause) // into the middle of something
+				}
+				return left == 0
+			})
+			require.False(t, done)
 
-		db, err = sqlite.OpenWith(t.Context(), path, sqlite.Options{Sync: sqlite.SyncNormal})
-		require.NoError(t, err)
-		after := newShop(t, db, sqlite.Dialect{})
-		checkInvariants(t, db, s.initial)
-		for _, line := range lines { // what it said is committed
-			no, answer, _ := strings.Cut(line, " ")
-			require.Contains(t, []string{"closed <nil>", "already closed <nil>", "paid <nil>", "refunded <nil>"}, answer)
-			require.NotEqual(t, order.Unpaid, after.status(no), line)
+			whileOpen(t, db, dsn, func(s *shop) {
+				s.initial = initial
+				s.check()
+				for _, line := range lines { // what it said is committed
+					no, answer, _ := strings.Cut(line, " ")
+					require.Contains(t, []string{"closed <nil>", "already closed <nil>", "paid <nil>", "refunded <nil>"}, answer)
+					require.NotEqual(t, order.Unpaid, s.status(no), line)
+				}
+				for _, no := range nos {
+					require.True(t, s.close(no, due).Done())
+				}
+				require.Zero(t, s.count(`SELECT COUNT(*) FROM orders WHERE status = 'unpaid'`))
+			})
 		}
-		for _, no := range nos {
-			require.True(t, after.close(no, due).Done())
-		}
-		require.Zero(t, after.count(`SELECT COUNT(*) FROM orders WHERE status = 'unpaid'`))
-		checkInvariants(t, db, s.initial)
-		require.NoError(t, db.Close())
-	}
+	})
 }

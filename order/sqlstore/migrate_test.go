@@ -2,9 +2,7 @@ package sqlstore_test
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
-	"path/filepath"
 	"sync"
 	"testing"
 	"testing/fstest"
@@ -31,9 +29,9 @@ func (d grown) Migrations() fs.FS {
 
 func TestEachMigrationIsAppliedOnceAndInOrder(t *testing.T) {
 	t.Parallel()
-	db := openDB(t, filepath.Join(t.TempDir(), "orders.db"))
+	db := onlySQLite.opened(t, onlySQLite.place(t))
 	more := map[string]string{"0001_first": "CREATE TABLE a (x INTEGER);\nINSERT INTO a VALUES (1);\n"}
-	s := &shop{Store: sqlstore.New(db, grown{more: more}), t: t}
+	s := &shop{Store: sqlstore.New(db, grown{more: more}), t: t, db: onlySQLite}
 	require.NoError(t, s.Migrate(t.Context()))
 	require.NoError(t, s.Migrate(t.Context()))
 	require.Equal(t, 1, s.count(`SELECT SUM(x) FROM a`))
@@ -51,9 +49,9 @@ func TestEachMigrationIsAppliedOnceAndInOrder(t *testing.T) {
 
 func TestAMigrationThatFailsIsNamedAndAppliesNothing(t *testing.T) {
 	t.Parallel()
-	db := openDB(t, filepath.Join(t.TempDir(), "orders.db"))
+	db := onlySQLite.opened(t, onlySQLite.place(t))
 	more := map[string]string{"0001_first": "CREATE TABLE a (x INTEGER);\n", "0002_second": "INSERT INTO a VALUES (1);\nINSERT INTO none VALUES (1);\n"}
-	s := &shop{Store: sqlstore.New(db, grown{more: more}), t: t}
+	s := &shop{Store: sqlstore.New(db, grown{more: more}), t: t, db: onlySQLite}
 	require.ErrorContains(t, s.Migrate(t.Context()), "0002_second")
 	require.Zero(t, s.count(`SELECT COUNT(*) FROM sqlite_schema`))
 	more["0002_second"] = "INSERT INTO a VALUES (1);\n"
@@ -75,7 +73,7 @@ func TestMigrationsThatAreMisnumberedOrCutOffAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := sqlstore.New(openDB(t, filepath.Join(t.TempDir(), "orders.db")), grown{more: c.files})
+			s := sqlstore.New(onlySQLite.opened(t, onlySQLite.place(t)), grown{more: c.files})
 			require.ErrorContains(t, s.Migrate(t.Context()), c.says)
 		})
 	}
@@ -83,15 +81,17 @@ func TestMigrationsThatAreMisnumberedOrCutOffAreRefused(t *testing.T) {
 
 func TestManyMigrateAtOnce(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "orders.db")
-	var wg sync.WaitGroup
-	for i := range 8 {
-		db := openDB(t, path)
-		wg.Go(func() {
-			if err := sqlstore.New(db, sqlite.Dialect{}).Migrate(context.Background()); err != nil {
-				t.Error(fmt.Errorf("the migration %d: %w", i, err))
-			}
-		})
-	}
-	wg.Wait()
+	onEach(t, func(t *testing.T, db backend) {
+		dsn := db.place(t)
+		var wg sync.WaitGroup
+		for range 8 {
+			s := sqlstore.New(db.opened(t, dsn), db.dialect)
+			wg.Go(func() {
+				if err := s.Migrate(context.Background()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	})
 }

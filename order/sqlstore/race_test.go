@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -16,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/orderwheel/orderwheel/order"
-	"github.com/orderwheel/orderwheel/order/sqlstore/sqlite"
 )
 
 // races is how many orders a race test has: all of them where ORDERWHEEL_LONG is set.
@@ -39,15 +37,15 @@ func newRand(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// setupRace has two stores on one file, as two processes would, and n orders.
-func setupRace(t *testing.T, n int) (stores [2]*shop, nos []string) {
+// setupRace has two stores on one database, as two processes would, and n orders.
+func setupRace(t *testing.T, db backend, n int) (stores [2]*shop, nos []string) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "orders.db")
+	dsn := db.place(t)
 	for i := range stores {
-		stores[i] = newShop(t, openDB(t, path), sqlite.Dialect{})
+		stores[i] = newShop(t, db, db.opened(t, dsn))
 	}
 	nos = stores[0].createMany("o", n)
-	require.Empty(t, violations(t, stores[0].DB(), stores[0].initial))
+	require.Empty(t, stores[0].violations())
 	stores[0].checkAtEnd()
 	return stores, nos
 }
@@ -55,63 +53,67 @@ func setupRace(t *testing.T, n int) (stores [2]*shop, nos []string) {
 // Case 127: the scan job and the delay message both close.
 func TestScanAndDelayMessageBothCloseAndTheStockComesBackOnce(t *testing.T) {
 	t.Parallel()
-	stores, nos := setupRace(t, races())
-	results := make(chan order.CloseOutcome, 2*len(nos))
-	var wg sync.WaitGroup
-	for _, s := range stores {
-		work := make(chan string, len(nos))
-		for _, no := range nos { // both in the same order, so that they meet
-			work <- no
-		}
-		close(work)
-		for range 4 {
-			wg.Go(func() {
-				for no := range work {
-					r, err := s.Close(context.Background(), no, due)
-					if err != nil {
-						t.Errorf("close %s: %v", no, err)
+	onEach(t, func(t *testing.T, db backend) {
+		stores, nos := setupRace(t, db, races())
+		results := make(chan order.CloseOutcome, 2*len(nos))
+		var wg sync.WaitGroup
+		for _, s := range stores {
+			work := make(chan string, len(nos))
+			for _, no := range nos { // both in the same order, so that they meet
+				work <- no
+			}
+			close(work)
+			for range 4 {
+				wg.Go(func() {
+					for no := range work {
+						r, err := s.Close(context.Background(), no, due)
+						if err != nil {
+							t.Errorf("close %s: %v", no, err)
+						}
+						results <- r.Outcome
 					}
-					results <- r.Outcome
-				}
-			})
+				})
+			}
 		}
-	}
-	wg.Wait()
-	close(results)
-	count := map[order.CloseOutcome]int{}
-	for o := range results {
-		count[o]++
-	}
-	require.Equal(t, map[order.CloseOutcome]int{order.ClosedNow: len(nos), order.ClosedAlready: len(nos)}, count)
-	n := int64(len(nos))
-	require.Equal(t, [3]int64{2 * n, 0, 0}, stores[0].stock("a"))
-	require.Equal(t, [3]int64{3 * n, 0, 0}, stores[0].stock("b"))
-	require.Equal(t, len(nos)/2, stores[0].count(`SELECT COUNT(*) FROM user_coupons WHERE status = 'unused'`))
+		wg.Wait()
+		close(results)
+		count := map[order.CloseOutcome]int{}
+		for o := range results {
+			count[o]++
+		}
+		require.Equal(t, map[order.CloseOutcome]int{order.ClosedNow: len(nos), order.ClosedAlready: len(nos)}, count)
+		n := int64(len(nos))
+		require.Equal(t, [3]int64{2 * n, 0, 0}, stores[0].stock("a"))
+		require.Equal(t, [3]int64{3 * n, 0, 0}, stores[0].stock("b"))
+		require.Equal(t, len(nos)/2, stores[0].count(`SELECT COUNT(*) FROM user_coupons WHERE status = 'unused'`))
+	})
 }
 
 // Two payments, one of them told twice, two closes and sometimes an extension of each order, a few
 // orders at a time, in any order. Exactly one wins; the invariants hold the rest.
 func TestPayAndCloseRaceAndExactlyOneWins(t *testing.T) {
 	t.Parallel()
-	const together = 25
-	stores, nos := setupRace(t, races())
-	rnd := newRand(t)
-	won := map[string]int{}
-	for len(nos) > 0 {
-		n := min(together, len(nos))
-		r := race{t: t, stores: stores, outcomes: map[string][]any{}}
-		for _, no := range nos[:n] {
-			r.line(no, rnd.IntN(4) == 0)
+	onEach(t, func(t *testing.T, db backend) {
+		const together = 25
+		stores, nos := setupRace(t, db, races())
+		rnd := newRand(t)
+		won := map[string]int{}
+		for len(nos) > 0 {
+			n := min(together, len(nos))
+			r := race{t: t, stores: stores, outcomes: map[string][]any{}}
+			for _, no := range nos[:n] {
+				r.line(no, rnd.IntN(4) == 0)
+			}
+			r.run(rnd)
+			for _, no := range nos[:n] {
+				won[r.judge(no)]++
+			}
+			nos = nos[n:]
 		}
-		r.run(rnd)
-		for _, no := range nos[:n] {
-			won[r.judge(no)]++
-		}
-		nos = nos[n:]
-	}
-	t.Logf("won: %v", won)
-	require.NotZero(t, won["pay"])
-	require.NotZero(t, won["close"])
+		t.Logf("won: %v", won)
+		require.NotZero(t, won["pay"])
+		require.NotZero(t, won["close"])
+	})
 }
 
 // race is one round: the starters, and what each order's calls answered.
@@ -201,23 +203,25 @@ func (r *race) judge(no string) (winner string) {
 // Buyers of the last units: none is sold twice, and what is closed is sold again.
 func TestBuyersRaceForTheLastUnits(t *testing.T) {
 	t.Parallel()
-	stores, _ := setupRace(t, 1)
-	stores[0].addStock("last", 10)
-	var wg sync.WaitGroup
-	var got atomic.Int64
-	for i := range 40 {
-		s := stores[i%2]
-		wg.Go(func() {
-			o := newOrder(fmt.Sprint("buyer", i), func(o *order.Order) { o.Items = []order.Item{{SKU: "last", Quantity: 1}} })
-			switch err := s.Create(context.Background(), o, t0); {
-			case err == nil:
-				got.Add(1)
-			case !errors.Is(err, order.ErrOutOfStock):
-				t.Errorf("create %s: %v", o.No, err)
-			}
-		})
-	}
-	wg.Wait()
-	require.EqualValues(t, 10, got.Load())
-	require.Equal(t, [3]int64{0, 10, 0}, stores[0].stock("last"))
+	onEach(t, func(t *testing.T, db backend) {
+		stores, _ := setupRace(t, db, 1)
+		stores[0].addStock("last", 10)
+		var wg sync.WaitGroup
+		var got atomic.Int64
+		for i := range 40 {
+			s := stores[i%2]
+			wg.Go(func() {
+				o := newOrder(fmt.Sprint("buyer", i), func(o *order.Order) { o.Items = []order.Item{{SKU: "last", Quantity: 1}} })
+				switch err := s.Create(context.Background(), o, t0); {
+				case err == nil:
+					got.Add(1)
+				case !errors.Is(err, order.ErrOutOfStock):
+					t.Errorf("create %s: %v", o.No, err)
+				}
+			})
+		}
+		wg.Wait()
+		require.EqualValues(t, 10, got.Load())
+		require.Equal(t, [3]int64{0, 10, 0}, stores[0].stock("last"))
+	})
 }

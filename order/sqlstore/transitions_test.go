@@ -71,23 +71,25 @@ func (s *shop) state(no string) order.Status {
 // Every operation in every state: what order.Transitions says, and nothing else.
 func TestTheStoreDoesWhatTheTableOfTransitionsSays(t *testing.T) {
 	t.Parallel()
-	for _, tr := range order.Transitions() {
-		t.Run(fmt.Sprint(tr.Operation, " of ", tr.From, " ", tr.Case), func(t *testing.T) {
-			t.Parallel()
-			s := setup(t)
-			s.reach(tr.From)
-			before := dump(t, s.DB())
+	onEach(t, func(t *testing.T, db backend) {
+		for _, tr := range order.Transitions() {
+			t.Run(fmt.Sprint(tr.Operation, " of ", tr.From, " ", tr.Case), func(t *testing.T) {
+				t.Parallel()
+				s := setup(t, db)
+				s.reach(tr.From)
+				before := dump(t, s)
 
-			got, err := s.apply(tr)
-			require.ErrorIs(t, err, tr.Err)
-			if tr.Answer != nil {
-				require.Equal(t, any(tr.Answer), got)
-			}
-			require.Equal(t, tr.To, s.state("o"))
-			changes := tr.From != tr.To || tr.Operation == order.Extend && tr.Err == nil || tr.Answer == order.Refunded
-			require.Equal(t, changes, !equal(before, dump(t, s.DB())), "all tables")
-		})
-	}
+				got, err := s.apply(tr)
+				require.ErrorIs(t, err, tr.Err)
+				if tr.Answer != nil {
+					require.Equal(t, any(tr.Answer), got)
+				}
+				require.Equal(t, tr.To, s.state("o"))
+				changes := tr.From != tr.To || tr.Operation == order.Extend && tr.Err == nil || tr.Answer == order.Refunded
+				require.Equal(t, changes, !equal(before, dump(t, s)), "all tables")
+			})
+		}
+	})
 }
 
 func equal(a, b []string) bool { return fmt.Sprint(a) == fmt.Sprint(b) }

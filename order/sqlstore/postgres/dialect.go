@@ -1,0 +1,78 @@
+package postgres
+
+import (
+	"database/sql/driver"
+	"embed"
+	"errors"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/orderwheel/orderwheel/order/sqlstore"
+)
+
+//go:embed migrations
+var migrations embed.FS
+
+// Dialect is PostgreSQL for sqlstore.New.
+type Dialect struct{}
+
+var _ sqlstore.Dialect = Dialect{}
+
+// Migrations has the schema in PostgreSQL's words.
+func (Dialect) Migrations() fs.FS { return migrations }
+
+// MigrationLock is a lock of the transaction, by the name of the schema. Like any other lock it is
+// waited for as long as lock_timeout says; the store then asks again.
+func (Dialect) MigrationLock() (lock, unlock string) {
+	return `SELECT TRUE FROM (SELECT pg_advisory_xact_lock(hashtext('orderwheel'), hashtext(current_schema()))) l`, ""
+}
+
+// Rebind numbers the placeholders: $1, $2, ...
+func (Dialect) Rebind(query string) string {
+	var b strings.Builder
+	for n := 1; ; n++ {
+		before, after, found := strings.Cut(query, "?")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		b.WriteString("$")
+		b.WriteString(strconv.Itoa(n))
+		query = after
+	}
+}
+
+// SQLSTATEs.
+const (
+	uniqueViolation      = "23505"
+	serializationFailure = "40001"
+	deadlockDetected     = "40P01"
+	lockNotAvailable     = "55P03" // lock_timeout is over
+)
+
+// Retryable reports a deadlock, a serialization failure, a lock that others held too long, and a
+// connection that was lost before the statement was sent.
+func (Dialect) Retryable(err error) bool {
+	switch sqlState(err) {
+	case deadlockDetected, serializationFailure, lockNotAvailable:
+		return true
+	}
+	return errors.Is(err, driver.ErrBadConn) || pgconn.SafeToRetry(err)
+}
+
+// Duplicate reports whether a primary key or unique constraint was violated.
+func (Dialect) Duplicate(err error) bool { return sqlState(err) == uniqueViolation }
+
+// SingleWriter is false: writers that touch different rows run at once.
+func (Dialect) SingleWriter() bool { return false }
+
+func sqlState(err error) string {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
