@@ -9,7 +9,6 @@ import (
 
 	"github.com/orderwheel/orderwheel"
 	"github.com/orderwheel/orderwheel/order/sqlstore"
-	"github.com/orderwheel/orderwheel/order/sqlstore/sqlite"
 )
 
 // openApp opens the database and Redis, starts the engine and the scan, and gives the api. Call
@@ -23,22 +22,11 @@ func openApp(ctx context.Context, o options, log *slog.Logger) (a *api, closeApp
 		}
 		return errors.Join(errs...)
 	}
-	db, err := sqlite.Open(ctx, o.db)
+	store, dialect, err := openStore(ctx, o, sqlstore.Options{MaxUnpaid: o.maxUnpaid, Logger: log})
 	if err != nil {
 		return nil, closeApp, err
 	}
-	closers = append(closers, db.Close)
-	dialect := sqlite.Dialect{}
-	store, err := sqlstore.NewWith(db, dialect, sqlstore.Options{MaxUnpaid: o.maxUnpaid, Logger: log})
-	if err != nil {
-		return nil, closeApp, err
-	}
-	if err := store.Migrate(ctx); err != nil {
-		return nil, closeApp, err
-	}
-	if err := createScanIndex(ctx, store); err != nil {
-		return nil, closeApp, err
-	}
+	closers = append(closers, store.DB().Close)
 	a = &api{
 		shop:    &shop{store: store, share: o.share, timeToPay: o.timeToPay, log: log},
 		trigger: o.trigger, dialect: dialect, log: log,

@@ -103,11 +103,13 @@ func TestAUserWithTooManyUnpaidOrdersPlacesNoMore(t *testing.T) {
 func TestEveryFaultOfTheFlagsIsToldAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := parseFlags([]string{
-		"-addr", "x", "-db", "", "-redis", "y", "-time-to-pay", "0", "-max-unpaid", "-1", "-trigger", "cron", "-engine-percent", "101", "-scan-every", "-1s", "-nightly", "25:00", "more",
+		"-addr", "x", "-db", "", "-dsn", "", "-redis", "y", "-time-to-pay", "0", "-max-unpaid", "-1", "-trigger", "cron", "-engine-percent", "101", "-scan-every", "-1s", "-nightly", "25:00", "more",
 	})
 	require.EqualError(t, err, `found the argument "more": give flags only
 -addr is "x": give host:port
 -db is empty: give a file name
+-dsn is empty: give one, or leave it out
+-db and -dsn are both given: give one of them
 -time-to-pay is 0s: give 1ms to 24h0m0s
 -max-unpaid is -1: give 0 or more
 -engine-percent is 101: give 0 to 100

@@ -26,6 +26,8 @@ Its README has the requests as curl lines.
 Flags:
   -addr HOST:PORT    where to listen (default 127.0.0.1:8080)
   -db FILE           the SQLite file of the orders (default shop.db)
+  -dsn DSN           keep the orders in MySQL or MariaDB (user:password@tcp(host:3306)/name)
+                     or PostgreSQL (postgres://user:password@host/name) instead
   -redis ADDR        the Redis of the engine: host:port or a redis:// URL. Without it
                      a Redis in this process serves, which forgets all at exit
   -time-to-pay D     how long an order waits for its payment (default 30m)
@@ -65,7 +67,8 @@ const (
 
 type options struct {
 	addr      string
-	db        string
+	db        string         // the SQLite file
+	dsn       string         // of another database instead; empty: none
 	redis     *redis.Options // nil: in this process
 	timeToPay time.Duration
 	maxUnpaid int
@@ -87,6 +90,7 @@ func parseFlags(args []string) (options, error) {
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.addr, "addr", "127.0.0.1:8080", "")
 	flags.StringVar(&o.db, "db", "shop.db", "")
+	flags.StringVar(&o.dsn, "dsn", "", "")
 	flags.StringVar(&redisAddr, "redis", "", "")
 	flags.DurationVar(&o.timeToPay, "time-to-pay", 30*time.Minute, "")
 	flags.IntVar(&o.maxUnpaid, "max-unpaid", 0, "")
@@ -110,6 +114,8 @@ func parseFlags(args []string) (options, error) {
 	_, _, err := net.SplitHostPort(o.addr)
 	fault(err == nil, "-addr is %q: give host:port", o.addr)
 	fault(o.db != "", "-db is empty: give a file name")
+	fault(!given["dsn"] || o.dsn != "", "-dsn is empty: give one, or leave it out")
+	fault(!given["dsn"] || !given["db"], "-db and -dsn are both given: give one of them")
 	fault(o.timeToPay >= time.Millisecond && o.timeToPay <= longestToPay, "-time-to-pay is %v: give 1ms to %v", o.timeToPay, longestToPay)
 	fault(o.maxUnpaid >= 0, "-max-unpaid is %d: give 0 or more", o.maxUnpaid)
 	fault(percent >= 0 && percent <= 100, "-engine-percent is %d: give 0 to 100", percent)

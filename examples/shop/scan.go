@@ -165,11 +165,3 @@ const overdueOrders = `
 	SELECT expire_at, order_no FROM orders
 	WHERE status = 'unpaid' AND expire_at <= ? AND expire_at >= ? AND (expire_at > ? OR order_no > ?)
 	ORDER BY expire_at, order_no LIMIT ?`
-
-// createScanIndex makes the scan a range of an index that holds the unpaid orders alone. Without
-// it every round reads the whole table, and gets slower with each order ever sold.
-func createScanIndex(ctx context.Context, store *sqlstore.Store) error {
-	_, err := store.DB().ExecContext(ctx, `
-		CREATE INDEX IF NOT EXISTS orders_overdue ON orders (expire_at, order_no) WHERE status = 'unpaid'`)
-	return err
-}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -136,23 +135,6 @@ func TestAScanThatFailsIsInHealthUntilOneSucceeds(t *testing.T) {
 	a.scan.now = now
 	a.scan.round(t.Context())
 	require.Equal(t, true, a.get("/healthz")["ok"])
-}
-
-func TestTheScanIsARangeOfItsIndex(t *testing.T) {
-	t.Parallel()
-	a := setup(t, "-trigger", "scan")
-	rows, err := a.shop.store.DB().QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+overdueOrders, 2, 1, 1, "", scanPage)
-	require.NoError(t, err)
-	defer rows.Close()
-	var plan []string
-	for rows.Next() {
-		var id, parent, unused int
-		var detail string
-		require.NoError(t, rows.Scan(&id, &parent, &unused, &detail))
-		plan = append(plan, detail)
-	}
-	require.NoError(t, rows.Err())
-	require.Equal(t, "SEARCH orders USING COVERING INDEX orders_overdue (expire_at>? AND expire_at<?)", strings.Join(plan, "; "))
 }
 
 func TestTheNightlyScanIsOnceADayAtItsTime(t *testing.T) {

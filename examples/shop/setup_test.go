@@ -16,6 +16,8 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/orderwheel/orderwheel/internal/dbtest"
 )
 
 // hang bounds what must happen but has no speed to keep.
@@ -26,7 +28,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(notesDir); dir != "" {
 		os.Exit(child(dir, os.Args[1:]))
 	}
-	goleak.VerifyTestMain(m,
+	goleak.VerifyTestMain(dbtest.Stopping(m),
 		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
 		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"))
 }
@@ -42,7 +44,12 @@ type testApp struct {
 // open starts an app with a database in dir.
 func open(t *testing.T, dir string, args ...string) *testApp {
 	t.Helper()
-	o, err := parseFlags(append([]string{"-db", filepath.Join(dir, "shop.db")}, args...))
+	return openWith(t, append([]string{"-db", filepath.Join(dir, "shop.db")}, args...)...)
+}
+
+func openWith(t *testing.T, args ...string) *testApp {
+	t.Helper()
+	o, err := parseFlags(args)
 	require.NoError(t, err)
 	a, closeApp, err := openApp(t.Context(), o, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)

@@ -68,19 +68,21 @@ type placedOrder struct {
 }
 
 // standing finds the order that stands under o's number. Where it is unpaid, its task is put
-// right: a double of the request may have moved or cancelled it.
+// right: another request of that number may have moved or cancelled it.
 func (s *shop) standing(ctx context.Context, o order.Order) (placedOrder, error) {
 	was, status, err := s.store.Find(ctx, o.No)
 	if err != nil {
 		return placedOrder{}, err
 	}
+	if status == order.Unpaid {
+		if err := s.schedule(ctx, o.No, was.ExpireAt); err != nil {
+			return placedOrder{}, err
+		}
+	}
 	if !sameOrder(was, o) {
 		return placedOrder{}, fmt.Errorf("create order %q: %w, with another user, amount, coupon or items", o.No, order.ErrDuplicate)
 	}
-	if status == order.Unpaid {
-		err = s.schedule(ctx, o.No, was.ExpireAt)
-	}
-	return placedOrder{was, status}, err
+	return placedOrder{was, status}, nil
 }
 
 func sameOrder(a, b order.Order) bool {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -37,13 +38,17 @@ func TestACreateMayBeSentAgain(t *testing.T) {
 	require.Equal(t, expireMS(t, first), a.dueMS("o1"))
 }
 
-func TestACreateSentAgainPutsTheTaskRight(t *testing.T) {
+func TestAnotherCreateOfTheNumberPutsTheTaskRight(t *testing.T) {
 	t.Parallel()
 	a := setup(t)
 	first := a.order("o1")
 	_, err := a.shop.engine.Cancel(t.Context(), "o1") // as a double that failed might have
 	require.NoError(t, err)
 	a.post("/orders", orderBody("o1"), 200)
+	require.Equal(t, expireMS(t, first), a.dueMS("o1"))
+
+	require.NoError(t, a.shop.engine.Schedule(t.Context(), "o1", time.Now().Add(time.Hour))) // and one that came later
+	a.post("/orders", strings.ReplaceAll(orderBody("o1"), "500", "501"), 409)
 	require.Equal(t, expireMS(t, first), a.dueMS("o1"))
 }
 
