@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,6 +91,9 @@ func story(ctx context.Context, c coupons, engine *orderwheel.Engine, goodFor ti
 	}
 	if err := tell(fmt.Sprintf("%d used:", used)); err != nil {
 		return err
+	}
+	if now, err := engine.Now(ctx); err != nil || !now.Before(expireAt) {
+		return cmp.Or(err, local.ErrTooSlow)
 	}
 	allOver := func() (bool, error) {
 		t, err := c.tally(ctx)

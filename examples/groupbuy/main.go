@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,6 +87,9 @@ func story(ctx context.Context, g groups, engine *orderwheel.Engine, openFor tim
 	}
 	if err := tell(ctx, g, out, fmt.Sprintf("open for %v:", openFor)); err != nil {
 		return err
+	}
+	if now, err := engine.Now(ctx); err != nil || !now.Before(expireAt) {
+		return cmp.Or(err, local.ErrTooSlow)
 	}
 	for _, m := range members {
 		err := local.Until(ctx, func() (bool, error) {

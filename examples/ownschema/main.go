@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // schema.sql
 	"errors"
@@ -96,6 +97,9 @@ func story(ctx context.Context, m mall, engine *orderwheel.Engine, toPay time.Du
 	}
 	if err := tell(fmt.Sprintf("%d paid:", paid)); err != nil {
 		return err
+	}
+	if now, err := engine.Now(ctx); err != nil || !now.Before(expireAt) {
+		return cmp.Or(err, local.ErrTooSlow)
 	}
 	allOver := func() (bool, error) {
 		t, err := m.tally(ctx)

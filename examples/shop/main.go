@@ -20,10 +20,11 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 )
 
-// How long the end may take: first the requests under way, then the closes.
+// How long the end may take: first the requests under way, then the closes. Together less than
+// Kubernetes waits before it kills, 30s.
 const (
-	answerWithin = 10 * time.Second
-	stopWithin   = 20 * time.Second
+	answerWithin = 16 * time.Second
+	stopWithin   = 10 * time.Second
 )
 
 func main() {
@@ -64,8 +65,8 @@ func run(ctx context.Context, o options, logs io.Writer) (err error) {
 	server := &http.Server{
 		Handler:           a.handler(),
 		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      15 * time.Second,
+		ReadTimeout:       15 * time.Second,
+		WriteTimeout:      25 * time.Second,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),

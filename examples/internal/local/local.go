@@ -49,6 +49,7 @@ func Open(ctx context.Context, schema string) (p *Place, err error) {
 	if err != nil {
 		return nil, err
 	}
+	p.DB.SetMaxOpenConns(1) // SQLite has one writer: here the others queue for it, and never find it locked
 	_, err = p.DB.ExecContext(ctx, schema)
 	return p, err
 }
@@ -64,6 +65,19 @@ func (p *Place) Close() error {
 		err = errors.Join(err, os.RemoveAll(p.dir))
 	}
 	return err
+}
+
+// ErrTooSlow says that what an example does in time took longer: the machine is busy.
+var ErrTooSlow = errors.New("the machine is too busy: the time was over before the example had come so far; run it again")
+
+// Patiently runs an example that has a time, from 2 s on, for what it does before the time is over:
+// with twice as much as long as it answers ErrTooSlow. It returns the time that was enough.
+func Patiently(run func(time.Duration) error) (enough time.Duration, err error) {
+	for enough = 2 * time.Second; ; enough *= 2 {
+		if err = run(enough); !errors.Is(err, ErrTooSlow) || enough > time.Minute {
+			return enough, err
+		}
+	}
 }
 
 // Until asks again and again until done says true.
