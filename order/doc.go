@@ -49,10 +49,27 @@
 //  3. The coupon that this order froze becomes unused, or expired when its own validity is over.
 //  4. Commit. Only then does the engine acknowledge the task.
 //
+// What lives in other systems (the stock of another service, a payment that is reserved) cannot be in
+// the transaction. A message for it can: the sqlstore package has an outbox.
+//
+// Many orders that are due at once may share one transaction, each step of it done for all of them.
+// When that fails for any of them, each gets its own.
+//
+// # Before and after
+//
+// Before a close the payment provider may be asked, outside of any transaction. Only "not paid"
+// closes the order; whatever else it says, the close comes again. After the commit the application
+// may be told. What a crash does to the two:
+//
+//	before    it is repeated with the close, so it must change nothing that matters
+//	after     it may never happen, so nothing may depend on it; what must happen goes to the outbox
+//
 // # Where it can crash
 //
+//	asked, no transaction  nothing is applied; Close runs again, and asks again
 //	before the commit      nothing is applied; the task is still in Redis; Close runs again and closes
 //	in the commit          all or nothing, as the database recovers; Close runs again and finds out which
+//	commit, then not told  Close runs again, finds the order closed; nobody is told any more
 //	commit, then no ack    Close runs again, finds the order closed, changes nothing
 //
 // There is no state between "closed" and "stock given back" for a crash to leave behind, because

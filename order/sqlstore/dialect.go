@@ -29,8 +29,17 @@ type Dialect interface {
 	// transaction again.
 	Retryable(err error) bool
 
+	// Lost reports whether err says that the connection was lost, or ended by the server, while it was
+	// in use. A transaction whose COMMIT was not sent is not applied then, and the store runs it again;
+	// after a COMMIT nobody knows.
+	Lost(err error) bool
+
 	// Duplicate reports whether err is the violation of a primary key or unique constraint.
 	Duplicate(err error) bool
+
+	// UnpaidOrders names the table orders for the read of a page of unpaid ones, with what the database
+	// needs to be told to read it from the index orders_unpaid.
+	UnpaidOrders() string
 
 	// SingleWriter reports whether the database runs one writing transaction at a time. The store
 	// then queues its own, which is fair and costs nothing, instead of having them wait for the

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	if job := os.Getenv(childJob); job != "" {
 		os.Exit(child(job, named(os.Getenv(childDB)), os.Getenv(childDSN)))
 	}
-	goleak.VerifyTestMain(dbtest.Stopping(m), // importing ants starts two goroutines
+	goleak.VerifyTestMain(dbtest.Stopping(m), // the two are of ants' own default pool
 		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
 		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).ticktock"))
 }
@@ -109,21 +109,25 @@ func (s *shop) addStock(sku string, n int64) {
 // millisecond longer.
 func (s *shop) createMany(prefix string, n int) (nos []string) {
 	s.t.Helper()
+	return s.createDue(prefix, n, func(int) time.Time { return due })
+}
+
+// createDue is createMany with an expire_at for each.
+func (s *shop) createDue(prefix string, n int, at func(i int) time.Time) (nos []string) {
+	s.t.Helper()
 	s.addStock("a", 2*int64(n))
 	s.addStock("b", 3*int64(n))
+	var rows []string
 	for i := range n {
-		nos = append(nos, fmt.Sprintf("%s%05d", prefix, i))
-	}
-	for page := range slices.Chunk(nos, 1000) {
-		var rows []string
-		for i, no := range page {
-			coupon := "NULL"
-			if i%2 == 1 {
-				coupon = "'c-" + no + "'"
-			}
-			rows = append(rows, fmt.Sprintf("('%s', 'u', 'unpaid', %d, 500, %s, 0)", no, due.UnixMilli(), coupon))
+		no, coupon := fmt.Sprintf("%s%05d", prefix, i), "NULL"
+		if i%2 == 1 {
+			coupon = "'c-" + no + "'"
 		}
-		s.exec(`INSERT INTO orders (order_no, user_id, status, expire_at, amount, coupon_id, created_at) VALUES ` + strings.Join(rows, ", "))
+		nos = append(nos, no)
+		rows = append(rows, fmt.Sprintf("('%s', 'u', 'unpaid', %d, 500, %s, 0)", no, at(i).UnixMilli(), coupon))
+	}
+	for page := range slices.Chunk(rows, 1000) {
+		s.exec(`INSERT INTO orders (order_no, user_id, status, expire_at, amount, coupon_id, created_at) VALUES ` + strings.Join(page, ", "))
 	}
 	if s.count(`SELECT COUNT(*) FROM user_unpaid WHERE user_id = 'u'`) == 0 {
 		s.exec(`INSERT INTO user_unpaid (user_id, unpaid) VALUES ('u', 0)`)
@@ -135,10 +139,10 @@ func (s *shop) createMany(prefix string, n int) (nos []string) {
 		`INSERT INTO stock_ledger SELECT order_no, sku_id, 'lock', quantity, 0 FROM order_items WHERE order_no >= :prefix`,
 		`UPDATE sku_stock SET lock_stock = lock_stock + 2 * :n, stock = stock - 2 * :n WHERE sku_id = 'a'`,
 		`UPDATE sku_stock SET lock_stock = lock_stock + 3 * :n, stock = stock - 3 * :n WHERE sku_id = 'b'`,
-		`INSERT INTO user_coupons SELECT coupon_id, 'u', 'frozen', order_no, :due + 1 FROM orders
+		`INSERT INTO user_coupons SELECT coupon_id, 'u', 'frozen', order_no, expire_at + 1 FROM orders
 			WHERE order_no >= :prefix AND coupon_id IS NOT NULL`,
 	} {
-		s.exec(strings.NewReplacer(":prefix", "'"+prefix+"'", ":n", fmt.Sprint(n), ":due", fmt.Sprint(due.UnixMilli())).Replace(stmt))
+		s.exec(strings.NewReplacer(":prefix", "'"+prefix+"'", ":n", fmt.Sprint(n)).Replace(stmt))
 	}
 	return nos
 }

@@ -105,9 +105,9 @@ func (s *shop) violations() (found []string) {
 	return found
 }
 
-func readAll(t testing.TB, tx *sql.Tx, query string) (out []string) {
+func readAll(t testing.TB, tx *sql.Tx, query string, args ...any) (out []string) {
 	t.Helper()
-	rows, err := tx.Query(query)
+	rows, err := tx.Query(query, args...)
 	require.NoError(t, err, query)
 	defer rows.Close()
 	cols, err := rows.Columns()

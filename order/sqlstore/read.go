@@ -74,7 +74,7 @@ func scanItems(rows *sql.Rows) ([]order.Item, error) {
 // Orders created behind the cursor while it moves are left to the next round.
 func (s *Store) Unpaid(ctx context.Context, after string, limit int) (ids []string, dueMS []int64, err error) {
 	ids, dueMS, err = s.page(ctx, `
-		SELECT order_no, expire_at FROM orders
+		SELECT order_no, expire_at FROM `+s.dialect.UnpaidOrders()+`
 		WHERE status = 'unpaid' AND expire_at IS NOT NULL AND order_no > ?
 		ORDER BY order_no LIMIT ?`, after, limit)
 	if err != nil {

@@ -63,17 +63,18 @@ func (s *Store) DB() *sql.DB { return s.db }
 var errMoved = errors.New("changed by another transaction")
 
 // write runs fn in one transaction and commits it. When fn fails, or ctx ends before the commit,
-// nothing is applied. Transactions stopped by others run again, fn included.
+// nothing is applied. Transactions that others stopped, or that lost their connection before the
+// commit, run again, fn included.
 func (s *Store) write(ctx context.Context, fn func(*tx) error) error {
 	return s.retry(ctx, func() error { return s.writeOnce(ctx, fn) })
 }
 
-// retry runs try until it is not stopped by others, ctx ends, or maxAttempts were made.
+// retry runs try until it is neither stopped by others nor loses its connection, ctx ends, or maxAttempts were made.
 func (s *Store) retry(ctx context.Context, try func() error) error {
 	pause := firstPause
 	for attempt := 1; ; attempt++ {
 		err := try()
-		if err == nil || !errors.Is(err, errMoved) && !s.dialect.Retryable(err) {
+		if err == nil || !s.again(err) {
 			return err
 		}
 		if attempt == maxAttempts {
@@ -86,6 +87,12 @@ func (s *Store) retry(ctx context.Context, try func() error) error {
 		}
 		pause = min(2*pause, maxPause)
 	}
+}
+
+// again reports whether what failed with err was not applied, and may succeed at the next try.
+func (s *Store) again(err error) bool {
+	return errors.Is(err, errMoved) || s.dialect.Retryable(err) ||
+		s.dialect.Lost(err) && !errors.Is(err, order.ErrUnknownOutcome)
 }
 
 func (s *Store) writeOnce(ctx context.Context, fn func(*tx) error) error {
@@ -133,8 +140,8 @@ type tx struct {
 	opts    *Options
 }
 
-// exec runs a statement and returns how many rows it changed. (MySQL counts rows that had the
-// values already as not changed; each UPDATE of this package changes what it matches.)
+// exec runs a statement and returns how many rows it matched. (Each UPDATE of this package changes
+// what it matches, so it does not matter that some databases can count the changed ones alone.)
 func (t *tx) exec(query string, args ...any) (rows int64, err error) {
 	res, err := t.tx.ExecContext(t.ctx, t.dialect.Rebind(query), args...)
 	if err != nil {

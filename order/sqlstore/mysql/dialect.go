@@ -34,10 +34,12 @@ func (Dialect) Rebind(query string) string { return query }
 
 // Numbers of server errors.
 const (
-	recordChanged   = 1020 // ER_CHECKREAD: another transaction changed what a snapshot had read
-	duplicateEntry  = 1062 // ER_DUP_ENTRY
-	lockWaitTimeout = 1205 // ER_LOCK_WAIT_TIMEOUT: rolls back the statement alone
-	deadlock        = 1213 // ER_LOCK_DEADLOCK: rolls back the transaction
+	recordChanged    = 1020 // ER_CHECKREAD: another transaction changed what a snapshot had read
+	duplicateEntry   = 1062 // ER_DUP_ENTRY
+	lockWaitTimeout  = 1205 // ER_LOCK_WAIT_TIMEOUT: rolls back the statement alone
+	deadlock         = 1213 // ER_LOCK_DEADLOCK: rolls back the transaction
+	serverShutdown   = 1053 // ER_SERVER_SHUTDOWN
+	connectionKilled = 1927 // ER_CONNECTION_KILLED, of MariaDB
 )
 
 // Retryable reports a deadlock, a lock that others held too long, and a connection that was lost
@@ -51,8 +53,22 @@ func (Dialect) Retryable(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) // the driver says so only if nothing was sent
 }
 
+// Lost reports what the driver says of a connection that broke while it was in use, or timed out, and
+// what a server says that ends it.
+func (Dialect) Lost(err error) bool {
+	switch number(err) {
+	case serverShutdown, connectionKilled:
+		return true
+	}
+	return errors.Is(err, mysql.ErrInvalidConn)
+}
+
 // Duplicate reports whether a primary key or unique constraint was violated.
 func (Dialect) Duplicate(err error) bool { return number(err) == duplicateEntry }
+
+// UnpaidOrders forces the index. MySQL would take the primary key as well, since that needs no sort
+// either, and read all orders that were paid or closed to fill a page.
+func (Dialect) UnpaidOrders() string { return "orders FORCE INDEX (orders_unpaid)" }
 
 // SingleWriter is false: writers that touch different rows run at once.
 func (Dialect) SingleWriter() bool { return false }

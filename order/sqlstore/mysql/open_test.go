@@ -166,3 +166,21 @@ func TestTheDialectKnowsItsErrors(t *testing.T) {
 	}
 	require.Equal(t, "SELECT ?", d.Rebind("SELECT ?"))
 }
+
+func TestAConnectionThatTheServerEndsIsLost(t *testing.T) {
+	t.Parallel()
+	dsn := dbtest.MariaDB(t).DSN()
+	db, operator := open(t, dsn), open(t, dsn)
+	conn, err := db.Conn(t.Context())
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = operator.ExecContext(t.Context(), "KILL CONNECTION "+text(t, conn, `SELECT CONNECTION_ID()`))
+	require.NoError(t, err)
+	_, err = conn.ExecContext(t.Context(), `DO 1`)
+	require.Error(t, err)
+	require.True(t, mysql.Dialect{}.Lost(err) || mysql.Dialect{}.Retryable(err), "%v", err)
+	_, err = operator.ExecContext(t.Context(), `NOT SQL`)
+	require.False(t, mysql.Dialect{}.Lost(err), "%v", err)
+	_, err = mysql.Open(t.Context(), "root@tcp(127.0.0.1:1)/shop")
+	require.False(t, mysql.Dialect{}.Lost(err), "%v", err)
+}

@@ -4,7 +4,9 @@ import (
 	"database/sql/driver"
 	"embed"
 	"errors"
+	"io"
 	"io/fs"
+	"net"
 	"strconv"
 	"strings"
 
@@ -51,6 +53,9 @@ const (
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
 	lockNotAvailable     = "55P03" // lock_timeout is over
+	adminShutdown        = "57P01" // the server stops, or an operator ended the session
+	crashShutdown        = "57P02" // another session has crashed
+	idleInTransaction    = "25P03" // idle_in_transaction_session_timeout is over
 )
 
 // Retryable reports a deadlock, a serialization failure, a lock that others held too long, and a
@@ -63,8 +68,26 @@ func (Dialect) Retryable(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) || pgconn.SafeToRetry(err)
 }
 
+// Lost reports a connection that broke while it was in use, and what a server says that ends it. (It
+// is no matter here that a connection could not be made.)
+func (Dialect) Lost(err error) bool {
+	switch sqlState(err) {
+	case "":
+		var connect *pgconn.ConnectError
+		var network *net.OpError
+		return !errors.As(err, &connect) && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
+			errors.Is(err, pgconn.ErrConnClosed) || errors.As(err, &network))
+	case adminShutdown, crashShutdown, idleInTransaction:
+		return true
+	}
+	return false
+}
+
 // Duplicate reports whether a primary key or unique constraint was violated.
 func (Dialect) Duplicate(err error) bool { return sqlState(err) == uniqueViolation }
+
+// UnpaidOrders needs no hint: a partial index of just these is the cheapest there is.
+func (Dialect) UnpaidOrders() string { return "orders" }
 
 // SingleWriter is false: writers that touch different rows run at once.
 func (Dialect) SingleWriter() bool { return false }

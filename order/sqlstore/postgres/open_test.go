@@ -167,3 +167,20 @@ func TestPlaceholdersAreNumbered(t *testing.T) {
 		require.Equal(t, want, postgres.Dialect{}.Rebind(in))
 	}
 }
+
+func TestAConnectionThatTheServerEndsIsLost(t *testing.T) {
+	t.Parallel()
+	dsn := dbtest.Postgres(t).DSN()
+	db, operator := open(t, dsn), open(t, dsn)
+	conn, err := db.Conn(t.Context())
+	require.NoError(t, err)
+	defer conn.Close()
+	require.Equal(t, "true", text(t, operator, `SELECT pg_terminate_backend($1)`, text(t, conn, `SELECT pg_backend_pid()`)))
+	_, err = conn.ExecContext(t.Context(), `SELECT 1`)
+	require.Error(t, err)
+	require.True(t, postgres.Dialect{}.Lost(err) || postgres.Dialect{}.Retryable(err), "%v", err)
+	_, err = operator.ExecContext(t.Context(), `NOT SQL`)
+	require.False(t, postgres.Dialect{}.Lost(err), "%v", err)
+	_, err = postgres.Open(t.Context(), "postgres://u@127.0.0.1:1/x")
+	require.False(t, postgres.Dialect{}.Lost(err), "%v", err)
+}

@@ -38,6 +38,9 @@ func (Dialect) Retryable(err error) bool {
 	return false
 }
 
+// Lost is false: a file has no connection to lose.
+func (Dialect) Lost(error) bool { return false }
+
 // Duplicate reports whether a primary key or unique constraint was violated.
 func (Dialect) Duplicate(err error) bool {
 	switch code(err) {
@@ -46,6 +49,9 @@ func (Dialect) Duplicate(err error) bool {
 	}
 	return false
 }
+
+// UnpaidOrders needs no hint: a partial index of just these is the cheapest there is.
+func (Dialect) UnpaidOrders() string { return "orders" }
 
 // SingleWriter is true: SQLite has one writer at a time.
 func (Dialect) SingleWriter() bool { return true }

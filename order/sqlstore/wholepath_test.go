@@ -18,9 +18,9 @@ import (
 	"github.com/orderwheel/orderwheel/order"
 )
 
-// startEngine starts an engine whose tasks run under claims alone: on a busy machine Redis may be
+// runEngine starts an engine whose tasks run under claims alone: on a busy machine Redis may be
 // taken for absent.
-func startEngine(t *testing.T, rdb *redis.Client, c orderwheel.Config) *orderwheel.Engine {
+func runEngine(t *testing.T, rdb *redis.Client, c orderwheel.Config) *orderwheel.Engine {
 	t.Helper()
 	c.Redis, c.RequireClaim = rdb, true
 	eng, err := orderwheel.New(c)
@@ -110,9 +110,9 @@ func TestFiredSweptAndReconciledAtOnceAnOrderGivesBackOnce(t *testing.T) {
 			}
 			return c
 		}
-		wheel := startEngine(t, rdb, config("wheel", orderwheel.Config{Grace: time.Hour}))
-		startEngine(t, rdb, config("sweep", orderwheel.Config{Grace: ms, SweepEvery: 5 * ms}))
-		startEngine(t, rdb, config("reconcile", orderwheel.Config{Grace: time.Hour, Source: s.Store, ReconcileEvery: time.Second}))
+		wheel := runEngine(t, rdb, config("wheel", orderwheel.Config{Grace: time.Hour}))
+		runEngine(t, rdb, config("sweep", orderwheel.Config{Grace: ms, SweepEvery: 5 * ms}))
+		runEngine(t, rdb, config("reconcile", orderwheel.Config{Grace: time.Hour, Source: s.Store, ReconcileEvery: time.Second}))
 
 		for w := range races() / wave {
 			nos := s.createMany(fmt.Sprintf("w%02d-", w), wave)
@@ -174,13 +174,13 @@ func TestFlushedAndRestartedEveryOrderClosesAndNoneEarly(t *testing.T) {
 			dues = append(dues, orderwheel.Due{ID: no, At: expireAt})
 		}
 		s.exec(fmt.Sprintf(`UPDATE orders SET expire_at = %d`, expireAt.UnixMilli()))
-		eng := startEngine(t, rdb, config)
+		eng := runEngine(t, rdb, config)
 		require.NoError(t, eng.ScheduleMany(t.Context(), dues))
 		stopEngine(t, eng)
 		s.createMany("missed", n/2) // and these came due while the app was down
 		require.NoError(t, rdb.FlushAll(t.Context()).Err())
 
-		eng = startEngine(t, rdb, config)
+		eng = runEngine(t, rdb, config)
 		eventually(t, "every order closed", func() bool { return s.stillUnpaid() == 0 })
 		require.Zero(t, early.Load())
 		require.EqualValues(t, n, eng.Stats().Recovery.ReconcileFound, "within one reconcile")
@@ -196,7 +196,7 @@ func TestNoOrderWaitsForAScan(t *testing.T) {
 	onEach(t, func(t *testing.T, db backend) {
 		s := setup(t, db)
 		rdb := redistest.Start(t).Client(t)
-		eng := startEngine(t, rdb, orderwheel.Config{
+		eng := runEngine(t, rdb, orderwheel.Config{
 			BatchHandler: orderwheel.ClosingMany(s.Store), SweepEvery: time.Hour,
 		})
 		expireAt := time.Now().Add(time.Second)
@@ -224,7 +224,7 @@ func TestWhatTheProviderHoldsBackComesAgain(t *testing.T) {
 			return order.NotPaid, nil
 		}, askAgainAfter(ms))
 		s.create("o")
-		eng := startEngine(t, redistest.Start(t).Client(t), orderwheel.Config{
+		eng := runEngine(t, redistest.Start(t).Client(t), orderwheel.Config{
 			Handler: orderwheel.Closing(s.Store), Retry: orderwheel.Retry{Attempts: 2},
 		})
 		require.NoError(t, eng.Schedule(t.Context(), "o", due))
