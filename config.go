@@ -27,7 +27,7 @@ type Config struct {
 	Handler executor.Handler
 
 	// BatchHandler does the work of many tasks in one call, and returns an error for
-	// each. A call has what was due when a worker was free, at most BatchSize tasks
+	// each; ClosingMany makes it from a close of many orders. A call has what was due when a worker was free, at most BatchSize tasks
 	// (default 100, at most 1000), all of one shard of the store unless they had to wait for
 	// a worker, and is never put off to get more. Without a claim (see RequireClaim) it
 	// has one task.

@@ -98,7 +98,7 @@ func (s *crashShop) killedAt(j crashJob) {
 	case line, ok := <-p.told:
 		require.True(s.t, ok, "the process has ended before the step")
 		require.Equal(s.t, fmt.Sprint("at ", j.Step), line)
-	case <-time.After(hang):
+	case <-time.After(crashHang):
 		s.t.Fatalf("the process did not come to the step %q", j.Step)
 	}
 	require.NoError(s.t, p.cmd.Process.Kill())

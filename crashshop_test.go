@@ -44,7 +44,7 @@ func newCrashShop(t *testing.T) *crashShop {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	s := &crashShop{t: t, redis: rdb, tasks: tasks, orders: sqlstore.New(db, sqlite.Dialect{}), path: path}
-	require.NoError(t, s.orders.CreateSchema(t.Context()))
+	require.NoError(t, s.orders.Migrate(t.Context()))
 	for _, sku := range []string{"a", "b"} {
 		require.NoError(t, s.orders.AddStock(t.Context(), sku, crashStock))
 	}
@@ -128,7 +128,7 @@ func (s *crashShop) recovers(j crashJob) []crashRun {
 	before := len(s.ran)
 	p := s.spawn(j)
 	require.Eventually(s.t, func() bool { return s.count(`SELECT COUNT(*) FROM orders WHERE status <> 'closed'`) == 0 },
-		hang, 5*time.Millisecond, "an order is not closed")
+		crashHang, 5*time.Millisecond, "an order is not closed")
 	empty(s.t, s.redis)
 	p.stop()
 	require.Equal(s.t, len(s.placed), s.count(`SELECT COUNT(*) FROM orders`))

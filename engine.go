@@ -127,7 +127,10 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("orderwheel: start: reading the store's clock: %w", err)
 	}
-	r := e.newRun(now)
+	r, err := e.newRun(now)
+	if err != nil {
+		return fmt.Errorf("orderwheel: start: %w", err)
+	}
 	r.warnings = warnings
 	if err := r.exec.Start(); err != nil {
 		return fmt.Errorf("orderwheel: start: %w", err)
@@ -149,11 +152,15 @@ func (e *Engine) Start(ctx context.Context) error {
 	return nil
 }
 
-func (e *Engine) newRun(now persist.Sample) *run {
+func (e *Engine) newRun(now persist.Sample) (*run, error) {
 	cfg, r := e.cfg, &run{clock: recovery.NewClock()}
 	r.clock.Observe(now)
 	newWheel := func() wheel.Wheel { return cfg.Wheel(r.clock.NowMS) }
-	r.board = arming.New(newWheel())
+	first := newWheel()
+	if first == nil {
+		return nil, errors.New("Config.Wheel returned nil: return a wheel, or leave it nil for wheel.New")
+	}
+	r.board = arming.New(first)
 	r.exec = executor.New(executor.Config{
 		Store:          e.store,
 		Board:          r.board,
@@ -195,7 +202,7 @@ func (e *Engine) newRun(now persist.Sample) *run {
 		Overdue:        offer(executor.FromRecovery),
 		Reconciled:     offer(executor.FromReconcile),
 	})
-	return r
+	return r, nil
 }
 
 // patience is how long a call of the store waits for a shard that is away, before it
@@ -222,8 +229,8 @@ func (e *Engine) shardOf() func(id string) int {
 //
 // When ctx ends first, the ctx of the running handlers is cancelled, their
 // leases are handed back, and Stop returns an error that wraps ctx's; calling
-// it again waits for what is still at work. Within a handler Stop would wait
-// for that very handler until ctx ends, so do not call it there without a
+// it again waits for what is still at work. Within a handler, or OnDead, Stop would
+// wait for that very call until ctx ends, so do not call it there without a
 // goroutine of its own.
 func (e *Engine) Stop(ctx context.Context) error {
 	e.mu.Lock()

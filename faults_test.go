@@ -165,6 +165,8 @@ type panickingLog struct{ slog.Handler }
 
 func (panickingLog) Enabled(context.Context, slog.Level) bool  { return true }
 func (panickingLog) Handle(context.Context, slog.Record) error { panic("logger") }
+func (panickingLog) WithAttrs([]slog.Attr) slog.Handler        { panic("logger") }
+func (panickingLog) WithGroup(string) slog.Handler             { panic("logger") }
 
 // Case 106: a logger that panics, in a handler's worker and in the engine's own
 // goroutines.
@@ -191,6 +193,17 @@ func TestALoggerThatPanicsLosesNothing(t *testing.T) {
 	server.Boot()
 	require.NoError(t, eng.Schedule(t.Context(), "B", time.Now()))
 	require.Eventually(t, func() bool { return calls.Load() == 3 }, hang, time.Millisecond)
+}
+
+// The store of a Cluster gives each of its shards a logger of its own.
+func TestALoggerThatPanicsHoldsUpNoEngineOfACluster(t *testing.T) {
+	t.Parallel()
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	t.Cleanup(func() { require.NoError(t, rdb.Close()) })
+	for _, log := range []*slog.Logger{slog.New(panickingLog{}), {}} {
+		_, err := orderwheel.New(orderwheel.Config{Redis: rdb, Handler: new(runs).handle, Logger: log})
+		require.NoError(t, err)
+	}
 }
 
 // hangingWheel is a wheel whose Schedule of one id does not return, as
@@ -255,6 +268,18 @@ func TestStopDoesNotWaitForAWheelThatHangs(t *testing.T) {
 	require.ErrorContains(t, eng.Stop(ctx), "the wheel hangs")
 	close(release)
 	stop(t, eng)
+}
+
+func TestAWheelThatWasNotMadeIsAnErrorOfStart(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Mini(t)
+	eng, err := orderwheel.New(orderwheel.Config{
+		Redis: rdb, Handler: new(runs).handle, Wheel: func(func() int64) wheel.Wheel { return nil },
+	})
+	require.NoError(t, err)
+	require.ErrorContains(t, eng.Start(t.Context()), "Config.Wheel returned nil")
+	stop(t, eng)
+	empty(t, rdb)
 }
 
 // However many Starts wait, Stop ends them all.

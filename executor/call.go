@@ -20,11 +20,10 @@ type call struct {
 	tasks []*task
 	alone *task // whose run without a claim it is; nil: its tasks are claimed
 
-	ctx      context.Context // the handler's; nil before it is at work
-	cancel   context.CancelCauseFunc
-	deadline time.Time // when HandlerTimeout ends ctx
-	lease    time.Time // when the first of its leases ends, as far as is known here; see beginAlone
-	renewAt  time.Time // when to ask for a longer one
+	ctx     *handlerCtx // nil before it is at work
+	begun   time.Time   // when that was
+	lease   time.Time   // when the first of its leases ends, as far as is known here; see beginAlone
+	renewAt time.Time   // when to ask for a longer one
 
 	stuck     bool // its leases are over and its handler has not returned; so nothing it says counts
 	replaced  bool // stuck, and another may work in its stead
@@ -53,39 +52,36 @@ func (e *Executor) submit(c *call) {
 	e.mu.Lock()
 	stopping := e.mu.stopping
 	e.mu.Unlock()
-	if stopping || e.pool.Submit(func() { e.run(c) }) != nil {
-		e.finish(c, sameFor(c, outcome{kind: handBack}))
+	if stopping || e.pool.Submit(func() { e.work(c) }) != nil {
+		e.finish(c, sameFor(c, outcome{kind: handBack}), false)
 	}
 }
 
 // freeLocked is how many tasks the free workers could take.
 func (e *Executor) freeLocked() int { return e.cfg.Workers*e.size - e.mu.running - e.mu.spare }
 
-// begin gives the handler's ctx, and what frees it. It answers false when the handler
+// begin gives the handler's ctx, which is to be ended. It answers false when the handler
 // must not be called any more: the claim's answer, or this process, was held up for so
 // long that a task may be another's by now, or cancelled; or Stop has given up.
-func (e *Executor) begin(c *call) (ctx context.Context, end func(), ok bool) {
+func (e *Executor) begin(c *call) (ctx *handlerCtx, ok bool) {
 	now := time.Now()
-	deadline := now.Add(e.cfg.HandlerTimeout)
-	ctx, cancel, end := e.timed(deadline)
+	ctx = e.newCtx(now)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if c.abandoned || e.ctx.Err() != nil || !now.Before(c.lease) {
-		return ctx, end, false
+		return ctx, false
 	}
-	c.ctx, c.cancel, c.deadline = ctx, cancel, deadline
+	c.ctx, c.begun = ctx, now
 	c.renewAt = c.lease.Add(-2 * e.cfg.Lease / 3)
 	if c.lease.Sub(now) < e.cfg.Lease/2 {
 		wake(e.leaseWake) // sooner than the keeper looks by itself
 	}
-	return ctx, end, true
+	return ctx, true
 }
 
-// timed makes a handler's ctx. end frees it.
-func (e *Executor) timed(deadline time.Time) (ctx context.Context, cancel context.CancelCauseFunc, end func()) {
-	timed, stop := context.WithDeadline(e.ctx, deadline)
-	ctx, cancel = context.WithCancelCause(timed)
-	return ctx, cancel, func() { cancel(nil); stop() }
+// newCtx is the ctx of a handler that begins now.
+func (e *Executor) newCtx(now time.Time) *handlerCtx {
+	return &handlerCtx{parent: e.ctx, deadline: now.Add(e.cfg.HandlerTimeout)}
 }
 
 // handle calls the handler: an error for each task of c.
@@ -116,10 +112,15 @@ func (t *task) public() Task {
 	}
 }
 
-// finish passes the tasks of a call from its worker to the settler.
-func (e *Executor) finish(c *call, outcomes []outcome) {
+// finish passes the tasks of a call from its worker to the settler. It returns what the
+// worker is to do next, if that goes on; nil: nothing, or another worker is there in
+// its stead.
+func (e *Executor) finish(c *call, outcomes []outcome, goesOn bool) (next *call) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if c.ctx != nil {
+		e.paceLocked(time.Since(c.begun))
+	}
 	e.overLocked(c)
 	for i, t := range c.tasks {
 		if c.abandoned || t.lost {
@@ -130,9 +131,17 @@ func (e *Executor) finish(c *call, outcomes []outcome) {
 		e.mu.finished = append(e.mu.finished, t)
 		e.mu.unsettled++
 	}
+	if goesOn && !c.replaced && !e.mu.stopping && e.freeLocked() >= e.size {
+		next = e.nextLocked()
+	}
 	e.idleLocked()
-	wake(e.settleWake)
-	wake(e.claimWake)
+	if next == nil || e.lowLocked() {
+		wake(e.claimWake)
+	}
+	if !e.gatherLocked() || len(e.mu.finished) == len(c.tasks) {
+		wake(e.settleWake)
+	}
+	return next
 }
 
 // overLocked lets go of a call whose handler has returned, and of its worker.

@@ -21,16 +21,18 @@ type part struct {
 	shard int
 	// One token for one claim, also when it is repeated: the store knows its own
 	// claim again, so a repetition never finds its ids busy by itself.
-	token string
+	token   string
+	workers int // how many of its tasks have spoken for a worker, when it is asked for them
 
 	// Guarded by Executor.mu.
 	tasks  []*task // those that have no answer
 	spare  int     // how many more the workers spoken for could have had
+	ahead  int     // how many of them have no worker yet
 	outage *outage // its shard is away; nil: it is not, as far as is known
 }
 
-// claimLoop takes as many ready ids as there are free workers, so that no lease
-// ages in a queue, and claims them in one call for each shard. What is claimed goes
+// claimLoop takes as many ready ids as there are free workers, and as will be free soon
+// (see aheadLocked), and claims them in one call for each shard. What is claimed goes
 // to the pool, and so does what may run without. There is one claim loop that takes; one
 // whose claim has no answer has been relieved by the next, and ends with that claim.
 func (e *Executor) claimLoop() {
@@ -217,12 +219,14 @@ func (e *Executor) letGo(p *part) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.mu.spare -= p.spare
-	p.spare = 0
+	e.mu.ahead -= p.ahead
+	p.spare, p.ahead = 0, 0
 	e.endLocked(p)
 }
 
 // reserveLocked speaks for as many workers as those tasks of p that have one will take:
-// whole ones, for the tasks of different claims run in different calls.
+// whole ones, for the tasks of different claims run in different calls. It counts the
+// others as asked for ahead of their workers, unless nobody knows when they are answered.
 func (e *Executor) reserveLocked(p *part) {
 	n := 0
 	for _, t := range p.tasks {
@@ -231,8 +235,13 @@ func (e *Executor) reserveLocked(p *part) {
 		}
 	}
 	e.mu.spare -= p.spare
-	p.spare = (e.size - n%e.size) % e.size
+	e.mu.ahead -= p.ahead
+	p.spare, p.ahead = (e.size-n%e.size)%e.size, len(p.tasks)-n
+	if p.outage != nil {
+		p.ahead = 0
+	}
 	e.mu.spare += p.spare
+	e.mu.ahead += p.ahead
 }
 
 // vacantLocked frees the workers spoken for by tasks.

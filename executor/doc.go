@@ -12,7 +12,8 @@
 //   - While the store answers, a handler runs only under a claim, which the store
 //     grants by its own clock: never early, and by one instance at a time for as long
 //     as the lease holds.
-//   - Ids are claimed only for workers that are free, so no lease ages in a queue.
+//   - Ids are claimed for workers that are free, and ahead of those that will be within
+//     about 20 ms, at most persist.MaxBatch: see "Claims ahead". No lease ages in a queue.
 //     At most Workers handlers run, with claims and without, beside those that are stuck
 //     (below), and at most 17 times as many finished tasks wait for the store's answer. With
 //     a BatchHandler a call has up to BatchSize tasks, and both bounds hold for that many
@@ -52,6 +53,21 @@
 // without a claim has no lease, but is stuck when it would be with one that was renewed: it
 // counts as ended then, and its id is claimed, and runs, when the store is back.
 //
+// # Claims ahead
+//
+// A call of the store costs much by itself and little for each id in it, and while it is
+// under way a handler that takes a millisecond could run a few times. So as many ids are
+// claimed ahead as the workers are expected to begin within 20 ms, by the time that calls
+// of the handler have taken lately: none where they take longer than that for each
+// worker, a thousand where they take next to nothing. A worker that has finished takes the next
+// of these itself. What finishes while others are at work waits for them, a millisecond at
+// most, before the store is told of all of them.
+//
+// To the store such an id is running: a cancel says that it has started, and no other
+// instance gets it. So where the workers are held up after all it is handed back, uncounted,
+// when it has waited for a third of its lease, and nothing more is claimed ahead until
+// they are fast again. Stop hands it back at once.
+//
 // # The states of an id in memory
 //
 //	           Offer            take             Claimed            handler returns
@@ -61,8 +77,8 @@
 //
 // While its shard is away an id waits aside instead of being claimed, and may run
 // meanwhile; so may the ids of the one claim that has no answer, which are claiming. A claim
-// that is answered when there is no free worker, or beside a run of that id without it, is
-// granted: it waits for the worker, or for the end of that run.
+// that is answered when there is no free worker, as one made ahead of it, or beside a run of
+// that id without it, is granted: it waits for the worker, or for the end of that run.
 //
 // A held id is not taken twice; what is stuck is not held. When the wheel fires an
 // id that is at work (the user moved it meanwhile), it is looked at again once that

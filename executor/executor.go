@@ -115,6 +115,8 @@ type Executor struct {
 		away    map[int]*outage // of each shard that is away
 		waits   queue           // when ids may run without a claim; also void entries
 		claimed []*task         // claimed, waiting for a worker
+		ahead   int             // being claimed for workers that are not free yet
+		pace    time.Duration   // how long a call of the handler takes, about; 0: nobody knows yet
 	}
 }
 
@@ -136,12 +138,13 @@ type task struct {
 
 	// Guarded by Executor.mu.
 	stage       stage
-	dueMS       int64  // as the one who offered it knew, or the user's last call
-	notBeforeMS int64  // without a claim; never: not at all
-	worker      bool   // its claim has spoken for a worker
-	lone        *alone // nil: it has had nothing to do with an outage
-	next        *task  // the wheel fired it while at work: ready when this is settled
-	lost        bool   // a renewal was refused: it is somebody else's, and nothing is told of it
+	dueMS       int64     // as the one who offered it knew, or the user's last call
+	notBeforeMS int64     // without a claim; never: not at all
+	worker      bool      // its claim has spoken for a worker
+	granted     time.Time // in that stage: since when
+	lone        *alone    // nil: it has had nothing to do with an outage
+	next        *task     // the wheel fired it while at work: ready when this is settled
+	lost        bool      // a renewal was refused: it is somebody else's, and nothing is told of it
 }
 
 type stage int
@@ -276,7 +279,7 @@ func (e *Executor) idleLocked() bool {
 	return true
 }
 
-// Ready is how many ids wait for a worker.
+// Ready is how many ids wait to be claimed.
 func (e *Executor) Ready() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()

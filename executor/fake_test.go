@@ -209,6 +209,16 @@ func settle[T any](s *fakeStore, batch []T, op func(T) (persist.Lease, persist.S
 	return answers, nil
 }
 
+// attempts are those of what is due.
+func (s *fakeStore) attempts() (list []int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id := range s.due {
+		list = append(list, s.attempt[id])
+	}
+	return list
+}
+
 // left is what stands in the store: due ids and running ids.
 func (s *fakeStore) left() (due, running int) {
 	s.mu.Lock()

@@ -13,7 +13,12 @@ type Lateness struct {
 }
 
 // OverFiveMinutes counts first attempts that began more than five minutes late.
-func (l Lateness) OverFiveMinutes() uint64 { return l.Counts[len(l.Counts)-1] }
+func (l Lateness) OverFiveMinutes() uint64 {
+	if len(l.Counts) == 0 { // of an engine that is not running
+		return 0
+	}
+	return l.Counts[len(l.Counts)-1]
+}
 
 type histogram struct {
 	counts [len(latenessBoundsMS) + 1]atomic.Uint64

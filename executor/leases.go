@@ -20,8 +20,8 @@ import (
 func (e *Executor) leaseLoop() {
 	for {
 		look := e.lookAtLeases(time.Now())
-		for _, cancel := range look.cut {
-			cancel(ErrLeaseLost)
+		for _, ctx := range look.cut {
+			ctx.end(ErrLeaseLost)
 		}
 		if len(look.renew) > 0 {
 			e.loops.Go(func() { e.renew(look.renew) })
@@ -40,7 +40,7 @@ func (e *Executor) leaseLoop() {
 
 // look is what is to be done about the calls at work.
 type look struct {
-	cut      []context.CancelCauseFunc // their lease is about to end
+	cut      []*handlerCtx // their lease is about to end
 	renew    []renewal
 	replaced bool          // a worker was
 	next     time.Duration // until the next look
@@ -62,6 +62,7 @@ func (e *Executor) leaseMargin() time.Duration {
 func (e *Executor) lookAtLeases(now time.Time) look {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.handBackAgedLocked(now)
 	l := look{next: e.cfg.Lease / 6}
 	margin := e.leaseMargin()
 	at := func(when time.Time) { l.next = min(l.next, when.Sub(now)) }
@@ -69,9 +70,9 @@ func (e *Executor) lookAtLeases(now time.Time) look {
 		if c.ctx == nil || c.stuck && c.replaced {
 			continue
 		}
-		alive := c.ctx.Err() == nil
+		alive := !c.ctx.ended(now)
 		if alive && c.lease.Sub(now) <= margin {
-			l.cut = append(l.cut, c.cancel)
+			l.cut = append(l.cut, c.ctx)
 			alive = false
 		}
 		if !now.Before(c.lease) {
@@ -103,7 +104,7 @@ func (e *Executor) lookAtLeases(now time.Time) look {
 // wantsRenewal reports whether c's lease ends before its handler's time is up; then
 // it should last for a little more, so that what came of it can be told.
 func (c *call) wantsRenewal(lease time.Duration) bool {
-	return c.lease.Before(c.deadline.Add(lease / 3))
+	return c.lease.Before(c.ctx.deadline.Add(lease / 3))
 }
 
 // giveUpLocked is for a call whose lease is over while its handler is at work. Its tasks
@@ -146,7 +147,7 @@ func (e *Executor) renew(asked []renewal) {
 	}
 	for _, r := range e.renewed(asked, held, persist.Missing(err, len(asked)), sent.Add(e.cfg.Lease)) {
 		e.loseLease(r.task)
-		r.call.cancel(ErrLeaseLost)
+		r.call.ctx.end(ErrLeaseLost)
 	}
 	wake(e.leaseWake)
 }

@@ -29,18 +29,25 @@ const (
 	cutOff                        // Stop did not wait for the handler: at once, and it may still be at work
 )
 
-// run is one call of the handler, on a worker of the pool. Whatever the handler
-// does, each task comes to an outcome.
-func (e *Executor) run(c *call) {
-	outcomes := sameFor(c, outcome{kind: handBack})
-	defer func() { e.finish(c, outcomes) }()
-	ctx, end, ok := e.begin(c)
-	defer end()
-	if !ok {
-		return
+// work is what a worker of the pool does: c, and then what waits for a worker.
+func (e *Executor) work(c *call) {
+	for c != nil {
+		c = e.run(c)
 	}
-	e.countLateness(c)
-	e.attempt(ctx, c, outcomes)
+}
+
+// run is one call of the handler. Whatever the handler does, each task comes to an outcome.
+func (e *Executor) run(c *call) (next *call) {
+	outcomes, goesOn := sameFor(c, outcome{kind: handBack}), false
+	defer func() { next = e.finish(c, outcomes, goesOn) }()
+	ctx, ok := e.begin(c)
+	defer ctx.end(nil)
+	if ok {
+		e.countLateness(c)
+		e.attempt(ctx, c, outcomes)
+	}
+	goesOn = true // else the handler has ended its goroutine
+	return nil
 }
 
 // attempt calls the handler, and fills in what came of it, whatever the handler does.

@@ -30,10 +30,45 @@ func (e *Executor) settleLoop() {
 		}
 		select {
 		case <-e.settleWake:
+			e.gather()
 		case <-e.ctx.Done():
 			return
 		}
 	}
+}
+
+const (
+	// gatherFor is how long a finished task waits for others at most.
+	gatherFor = time.Millisecond
+	// gatherMost is how many do not wait for more.
+	gatherMost = 500
+)
+
+// gather waits for a moment while more tasks may finish: one call of the store for many costs
+// little more than one for one.
+func (e *Executor) gather() {
+	timer := time.NewTimer(gatherFor)
+	defer timer.Stop()
+	for e.gathers() {
+		select {
+		case <-e.settleWake:
+		case <-timer.C:
+			return
+		case <-e.ctx.Done():
+			return
+		}
+	}
+}
+
+func (e *Executor) gathers() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.gatherLocked()
+}
+
+// gatherLocked reports whether the finished tasks should wait for others.
+func (e *Executor) gatherLocked() bool {
+	return !e.mu.stopping && e.mu.running > 0 && len(e.mu.finished) < gatherMost
 }
 
 func (e *Executor) takeFinished() (batch []*task, over bool) {

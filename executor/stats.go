@@ -2,7 +2,7 @@ package executor
 
 // Stats counts since Start. It is local and costs the same however much is pending.
 type Stats struct {
-	Ready    int // tasks that are due and wait for a worker
+	Ready    int // tasks that are due and wait for a worker, claimed ahead of it or not
 	Running  int // tasks that are being claimed, or with the handler
 	Stuck    int // calls of the handler that have not returned though their lease is over
 	Awaiting int // tasks that are due and wait for a claim from a shard of the store that is away
@@ -29,7 +29,7 @@ type Stats struct {
 // Stats reads the counters.
 func (e *Executor) Stats() Stats {
 	e.mu.Lock()
-	ready, running := e.mu.fresh.len()+e.mu.backlog.len(), e.mu.running
+	ready, running := e.mu.fresh.len()+e.mu.backlog.len()+e.waitingLocked(), e.mu.running
 	stuck, awaiting := e.mu.stuck, e.awaitingLocked()
 	e.mu.Unlock()
 	return Stats{

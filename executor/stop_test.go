@@ -202,8 +202,8 @@ func TestACallThatStopHandsBackBeforeItBeganNeverBegins(t *testing.T) {
 		r.mu.calls[c], r.mu.running = struct{}{}, 1
 		r.mu.Unlock()
 		r.giveUp()
-		_, end, ok := r.begin(c)
-		end()
+		ctx, ok := r.begin(c)
+		ctx.end(nil)
 		require.False(t, ok, "Stop has given up, and takes it in a moment")
 		synctest.Wait()
 		r.mu.Lock()

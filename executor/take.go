@@ -2,7 +2,6 @@ package executor
 
 import (
 	"crypto/rand"
-	"slices"
 	"time"
 
 	"github.com/orderwheel/orderwheel/persist"
@@ -39,7 +38,7 @@ func (e *Executor) take() (w work) {
 	}
 	taking.readyLocked()
 	for _, p := range w.parts {
-		e.mu.running += len(p.tasks)
+		e.mu.running += p.workers
 		e.reserveLocked(p)
 	}
 	w.more = w.more || before > taking.free
@@ -57,12 +56,10 @@ type taking struct {
 func (k *taking) claimedLocked() {
 	mu := &k.e.mu
 	for k.free > 0 && len(mu.claimed) > 0 {
-		n := min(k.e.size, len(mu.claimed))
-		tasks := slices.Clone(mu.claimed[:n])
-		clear(mu.claimed[:n])
-		mu.claimed = mu.claimed[n:]
-		k.free--
-		k.w.claimed = append(k.w.claimed, k.e.callLocked(tasks))
+		if c := k.e.nextLocked(); c != nil {
+			k.free--
+			k.w.claimed = append(k.w.claimed, c)
+		}
 	}
 }
 
@@ -70,9 +67,10 @@ func (k *taking) claimedLocked() {
 // of a shard takes whole workers: up to BatchSize tasks each.
 func (k *taking) readyLocked() {
 	e := k.e
-	room := min(k.roomLocked(), persist.MaxBatch)
+	ahead := e.aheadLocked(k.free)
+	room := min(k.roomLocked(ahead), persist.MaxBatch)
 	asked := 0
-	for looked, taken := 0, 0; k.free > 0 || k.hasRoom(); looked++ {
+	for looked, taken := 0, 0; k.free > 0 || k.hasRoom() || ahead > 0; looked++ {
 		q := &e.mu.fresh
 		if q.len() == 0 || e.mu.backlog.len() > 0 && taken%2 == 1 {
 			q = &e.mu.backlog
@@ -101,18 +99,27 @@ func (k *taking) readyLocked() {
 			return
 		}
 		p := k.partOf(shard)
-		if p == nil || len(p.tasks)%e.size == 0 {
-			if k.free == 0 {
+		worker := true
+		if p == nil || p.workers%e.size == 0 {
+			switch {
+			case k.free > 0:
+				k.free--
+			case ahead > 0:
+				ahead--
+				worker = false
+			default:
 				return
 			}
-			k.free--
 		}
 		q.pop()
 		if p == nil {
 			p = k.addPartLocked(shard)
 		}
 		p.tasks = append(p.tasks, t)
-		t.stage, t.worker, t.token = claiming, true, p.token
+		if worker {
+			p.workers++
+		}
+		t.stage, t.worker, t.token = claiming, worker, p.token
 		asked++
 		taken++
 	}
@@ -131,7 +138,7 @@ func (k *taking) partOf(shard int) *part {
 // hasRoom reports whether a worker that is spoken for could have one more task.
 func (k *taking) hasRoom() bool {
 	for _, p := range k.w.parts {
-		if len(p.tasks)%k.e.size > 0 {
+		if p.workers%k.e.size > 0 {
 			return true
 		}
 	}
@@ -145,16 +152,17 @@ func (k *taking) addPartLocked(shard int) *part {
 	return p
 }
 
-// roomLocked is how many tasks may be claimed so that the finished ones which wait for
-// the store's answer stay in bounds. With too many of them none is, and so nobody would
+// roomLocked is how many tasks may be claimed, so many of them ahead, so that the finished
+// ones which wait for the store's answer stay in bounds. With too many of them none is, and so nobody would
 // notice that the store is away; so when its answer is late some are claimed, one by one,
 // at most one for each worker.
-func (k *taking) roomLocked() int {
+func (k *taking) roomLocked(ahead int) int {
 	e := k.e
-	most, have := e.cfg.Workers*max(unsettledPerWorker, 2*e.size), e.mu.unsettled+(e.cfg.Workers-k.free)*e.size
+	most := e.cfg.Workers * max(unsettledPerWorker, 2*e.size)
+	have := e.mu.unsettled + (e.cfg.Workers-k.free)*e.size + e.waitingLocked()
 	switch {
 	case have < most:
-		return min(k.free*e.size, most-have)
+		return min(k.free*e.size+ahead, most-have)
 	case have < most+e.cfg.Workers*e.size && !e.mu.settlingAt.IsZero() && time.Since(e.mu.settlingAt) >= awayAfter:
 		return min(k.free, 1)
 	}

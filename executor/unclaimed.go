@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"context"
 	"time"
 
 	"github.com/orderwheel/orderwheel/internal/arming"
@@ -137,25 +136,24 @@ func (e *Executor) runUnclaimed(c *call) {
 	e.stats.unclaimed.Add(1)
 	outcomes := make([]outcome, 1)
 	defer func() { e.endUnclaimed(c, outcomes[0]) }()
-	ctx, end := e.beginAlone(c)
-	defer end()
+	ctx := e.beginAlone(c)
+	defer ctx.end(nil)
 	e.attempt(ctx, c, outcomes)
 }
 
-// beginAlone gives the handler's ctx, and what frees it. There is no lease, but a handler that
+// beginAlone gives the handler's ctx, which is to be ended. There is no lease, but a handler that
 // does not heed its ctx is stuck when it would be with one that was renewed.
-func (e *Executor) beginAlone(c *call) (ctx context.Context, end func()) {
+func (e *Executor) beginAlone(c *call) *handlerCtx {
 	now := time.Now()
-	deadline := now.Add(e.cfg.HandlerTimeout)
-	ctx, cancel, end := e.timed(deadline)
+	ctx := e.newCtx(now)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	c.ctx, c.cancel, c.deadline = ctx, cancel, deadline
-	c.lease = deadline.Add(e.cfg.Lease / 3)
+	c.ctx, c.begun = ctx, now
+	c.lease = ctx.deadline.Add(e.cfg.Lease / 3)
 	if least := now.Add(e.cfg.Lease); c.lease.Before(least) {
 		c.lease = least
 	}
-	return ctx, end
+	return ctx
 }
 
 // endUnclaimed notes how a run without a claim has ended. The store is not told:
@@ -208,7 +206,7 @@ func (e *Executor) aloneOverLocked(t *task, o outcome) {
 // grantedLocked sees to it that t, which is claimed and has no worker, runs when there
 // is one; not beside a run of its own without a claim. After Stop it goes back.
 func (e *Executor) grantedLocked(t *task) {
-	t.stage = granted
+	t.stage, t.granted = granted, time.Now()
 	switch {
 	case e.mu.stopping:
 		e.handBackLocked(t)

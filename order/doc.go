@@ -10,12 +10,25 @@
 //	                      v        Extend: expire_at moves
 //	                   unpaid <----------------------------+
 //	                  /      \_____________________________|
-//	       Pay       /        \    Close, at expire_at or later
+//	       Pay       /        \    Close, at expire_at or later; Abandon, at any time
 //	stock sold      /          \   stock given back
 //	coupon used    v            v  coupon unused again, or expired by its own validity
 //	            paid            closed
 //	               \            /
 //	     another payment: a refund record, one for each payment
+//
+// What each operation does in each state, and what it answers. There is nothing else (see
+// Transitions):
+//
+//	          absent          unpaid                           paid            closed
+//	Create    -> unpaid       duplicate                        duplicate       duplicate
+//	Pay       unknown order   -> paid; wrong amount: stays     refund record   refund record
+//	Extend    unknown order   expire_at moves                  not unpaid      not unpaid
+//	Close     unknown order   -> closed; not yet, held: stays  was paid        closed already
+//	Abandon   unknown order   -> closed                        was paid        closed already
+//
+// A payment that paid the order, told again, is answered as paid already: one payment is never
+// money twice.
 //
 // Neither paid nor closed is ever left. Pay wins as long as the order is unpaid, also past
 // expire_at: a customer who paid at the last moment has bought. Whichever transaction commits first
@@ -36,10 +49,27 @@
 //  3. The coupon that this order froze becomes unused, or expired when its own validity is over.
 //  4. Commit. Only then does the engine acknowledge the task.
 //
+// What lives in other systems (the stock of another service, a payment that is reserved) cannot be in
+// the transaction. A message for it can: the sqlstore package has an outbox.
+//
+// Many orders that are due at once may share one transaction, each step of it done for all of them.
+// When that fails for any of them, each gets its own.
+//
+// # Before and after
+//
+// Before a close the payment provider may be asked, outside of any transaction. Only "not paid"
+// closes the order; whatever else it says, the close comes again. After the commit the application
+// may be told. What a crash does to the two:
+//
+//	before    it is repeated with the close, so it must change nothing that matters
+//	after     it may never happen, so nothing may depend on it; what must happen goes to the outbox
+//
 // # Where it can crash
 //
+//	asked, no transaction  nothing is applied; Close runs again, and asks again
 //	before the commit      nothing is applied; the task is still in Redis; Close runs again and closes
 //	in the commit          all or nothing, as the database recovers; Close runs again and finds out which
+//	commit, then not told  Close runs again, finds the order closed; nobody is told any more
 //	commit, then no ack    Close runs again, finds the order closed, changes nothing
 //
 // There is no state between "closed" and "stock given back" for a crash to leave behind, because

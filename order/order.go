@@ -16,6 +16,15 @@ const (
 	Closed Status = "closed"
 )
 
+// Reason says why an order was closed.
+type Reason string
+
+// The reasons.
+const (
+	Timeout   Reason = "timeout"   // it was not paid in time
+	Abandoned Reason = "abandoned" // its user gave it up
+)
+
 // Errors that the operations on orders return; test with errors.Is. Unless its comment says
 // otherwise, an error means that nothing was changed.
 var (
@@ -24,6 +33,7 @@ var (
 	ErrOutOfStock    = errors.New("order: not enough stock")
 	ErrCoupon        = errors.New("order: coupon is not usable")
 	ErrInvalid       = errors.New("order: invalid")
+	ErrTooManyUnpaid = errors.New("order: the user has too many unpaid orders")
 	ErrNotUnpaid     = errors.New("order: not unpaid any more")
 	ErrWrongAmount   = errors.New("order: the payment's amount is not the order's")
 	ErrPaymentReused = errors.New("order: the payment id belongs to another order")
@@ -102,6 +112,7 @@ const (
 	WasPaid                               // it is paid; nothing was changed
 	NotYetDue                             // it expires later; nothing was changed
 	NotFound                              // no such order; nothing was changed
+	HeldBack                              // the payment provider does not say that it is not paid; nothing was changed
 )
 
 func (o CloseOutcome) String() string {
@@ -116,6 +127,8 @@ func (o CloseOutcome) String() string {
 		return "not yet"
 	case NotFound:
 		return "unknown order"
+	case HeldBack:
+		return "held back"
 	}
 	return fmt.Sprintf("CloseOutcome(%d)", int(o))
 }
@@ -124,6 +137,7 @@ func (o CloseOutcome) String() string {
 type Result struct {
 	Outcome  CloseOutcome
 	ExpireAt time.Time // NotYetDue: when to come again; zero: never
+	AskAgain time.Time // HeldBack: when to come again
 }
 
 // Done reports whether the order needs no further close.
@@ -137,12 +151,16 @@ func (r Result) Done() bool {
 	return false
 }
 
-// NotYet gives the later instant at which the order expires; ok is false when there is none.
-func (r Result) NotYet() (expireAt time.Time, ok bool) {
-	if r.Outcome != NotYetDue || r.ExpireAt.IsZero() {
-		return time.Time{}, false
+// NotYet gives the later instant at which to come again: the order expires then, or the payment
+// provider is to be asked again. ok is false when there is none.
+func (r Result) NotYet() (at time.Time, ok bool) {
+	switch {
+	case r.Outcome == NotYetDue && !r.ExpireAt.IsZero():
+		return r.ExpireAt, true
+	case r.Outcome == HeldBack:
+		return r.AskAgain, true
 	}
-	return r.ExpireAt, true
+	return time.Time{}, false
 }
 
 func (r Result) String() string { return r.Outcome.String() }

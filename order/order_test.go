@@ -113,6 +113,7 @@ func TestAResultSaysWhetherToComeAgain(t *testing.T) {
 		{order.Result{Outcome: order.WasPaid}, true, time.Time{}, "paid"},
 		{order.Result{Outcome: order.NotYetDue, ExpireAt: due}, false, due, "not yet"},
 		{order.Result{Outcome: order.NotYetDue}, true, time.Time{}, "not yet"},
+		{order.Result{Outcome: order.HeldBack, AskAgain: due}, false, due, "held back"},
 		{order.Result{Outcome: order.NotFound}, false, time.Time{}, "unknown order"},
 		{order.Result{}, false, time.Time{}, "CloseOutcome(0)"},
 	} {
@@ -126,5 +127,10 @@ func TestAResultSaysWhetherToComeAgain(t *testing.T) {
 		order.PaidNow: "paid", order.PaidAlready: "already paid", order.Refunded: "refunded", 0: "PayOutcome(0)",
 	} {
 		require.Equal(t, says, o.String())
+	}
+	for a, says := range map[order.ProviderAnswer]string{
+		order.PaymentUnknown: "unknown", order.NotPaid: "not paid", order.PaidThere: "paid there", 9: "ProviderAnswer(9)",
+	} {
+		require.Equal(t, says, a.String())
 	}
 }

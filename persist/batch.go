@@ -14,7 +14,7 @@ var (
 	cancelWrite         = write{op: "cancel", code: "x", user: true, values: 1}
 	requeueWrite        = write{op: "requeue", code: "q", user: true, values: 2}
 	discardWrite        = write{op: "discard", code: "d", user: true, values: 1}
-	claimWrite          = write{op: "claim", code: "c", values: 4}
+	claimWrite          = write{op: "claim", code: "c", values: 1}
 	ackWrite            = write{op: "ack", code: "a", values: 2}
 	retryWrite          = write{op: "retry", code: "r", values: 2}
 	buryWrite           = write{op: "bury", code: "b", values: 2}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -31,8 +32,7 @@ func (r *Redis) Claim(ctx context.Context, token string, ids []string, lease tim
 	if err := errors.Join(checkClaim(token, lease), checkMaxAttempts(maxAttempts)); err != nil {
 		return Claims{}, err
 	}
-	x := ofIDs(flushed(claimWrite, ceilMS(lease), maxAttempts), (*reply).claim)
-	x.add = func(args []any, id string) []any { return append(args, id, token) }
+	x := ofIDs(flushed(claimWrite, ceilMS(lease), maxAttempts, token), (*reply).claim)
 	judged, err := x.each(ctx, r, ids)
 	claims := Claims{Claims: make([]Claim, len(judged))}
 	var seen *answer
@@ -61,8 +61,18 @@ type judgedClaim struct {
 
 // claim reads the answer for one id.
 func (r *reply) claim(id string) judgedClaim {
-	c := Claim{ID: id, State: ClaimState(r.int())}
-	attempt, dueMS, leftMS := r.int(), r.int(), r.int()
+	word := r.string()
+	if !strings.Contains(word, ":") {
+		return judgedClaim{Claim{ID: id, State: Claimed, Attempt: 1, FirstDueMS: r.number(word)}, r.flush}
+	}
+	var part [4]int64
+	for i := range part {
+		var one string
+		one, word, _ = strings.Cut(word, ":")
+		part[i] = r.number(one)
+	}
+	c := Claim{ID: id, State: ClaimState(part[0])}
+	attempt, dueMS, leftMS := part[1], part[2], part[3]
 	switch c.State {
 	case Claimed:
 		c.Attempt, c.FirstDueMS = int(attempt), dueMS

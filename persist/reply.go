@@ -40,11 +40,16 @@ func (r *reply) fail(format string, args ...any) {
 	r.rest, r.words = nil, ""
 }
 
+// word takes the next of words.
+func (r *reply) word() string {
+	word, rest, _ := strings.Cut(string(r.words), " ")
+	r.words = words(rest)
+	return word
+}
+
 func (r *reply) next() any {
 	if r.words != "" {
-		word, rest, _ := strings.Cut(string(r.words), " ")
-		r.words = words(rest)
-		return word
+		return r.word()
 	}
 	if len(r.rest) == 0 {
 		r.fail("it is too short")
@@ -57,6 +62,9 @@ func (r *reply) next() any {
 
 // string reads a value that has to be a string.
 func (r *reply) string() string {
+	if r.words != "" {
+		return r.word()
+	}
 	v := r.next()
 	s, ok := v.(string)
 	if !ok {
@@ -67,19 +75,27 @@ func (r *reply) string() string {
 
 // int reads a whole number, as Redis integer or as digits.
 func (r *reply) int() int64 {
+	if r.words != "" {
+		return r.number(r.word())
+	}
 	switch v := r.next().(type) {
 	case int64:
 		return v
 	case string:
-		n, err := strconv.ParseInt(v, 10, 64)
-		if err != nil {
-			r.fail("%q is no whole number", v)
-		}
-		return n
+		return r.number(v)
 	default:
 		r.fail("%v (%T) is no number", v, v)
 		return 0
 	}
+}
+
+// number reads digits.
+func (r *reply) number(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		r.fail("%q is no whole number", text)
+	}
+	return n
 }
 
 // sample reads TIME's two values.

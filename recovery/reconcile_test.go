@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -226,6 +227,7 @@ func TestASourceThatAnswersNonsenseEndsTheRoundWithAnErrorInWords(t *testing.T) 
 			return nil, nil, errors.New("table is locked")
 		}, "table is locked"},
 		"it panics":                   {func(context.Context, string, int) ([]string, []int64, error) { panic("no rows") }, "panic: no rows"},
+		"it ends its goroutine":       {func(context.Context, string, int) ([]string, []int64, error) { runtime.Goexit(); return nil, nil, nil }, "runtime.Goexit"},
 		"a time is missing":           {func(context.Context, string, int) ([]string, []int64, error) { return []string{"a", "b"}, one, nil }, "2 ids after \\\"\\\", but 1 times"},
 		"the page is always the same": {func(context.Context, string, int) ([]string, []int64, error) { return []string{"a"}, one, nil }, "do not advance"},
 		"the page ends with nothing":  {func(context.Context, string, int) ([]string, []int64, error) { return []string{""}, one, nil }, "do not advance"},

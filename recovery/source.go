@@ -34,6 +34,7 @@ const (
 )
 
 var (
+	errSourceEnded = errors.New("the Source has ended its goroutine (runtime.Goexit)")
 	errSourceHangs = errors.New("recovery: the Source has not returned from an earlier call, whose ctx has ended")
 	errCircle      = errors.New("recovery: the pages of the Source do not advance: each has to begin after the id it is asked for")
 )
@@ -61,13 +62,15 @@ func (s *source) page(ctx context.Context, after string) (orders, error) {
 	defer cancel()
 	answered := make(chan orders, 1)
 	go func() {
-		var o orders
+		o := orders{err: errSourceEnded} // unless it returns, or panics
+		defer func() {
+			s.busy.Store(false)
+			answered <- o
+		}()
 		o.err = guarded(func() (err error) {
 			o.ids, o.dueMS, err = s.Unpaid(ctx, after, unpaidPage)
 			return err
 		})
-		s.busy.Store(false)
-		answered <- o
 	}()
 	select {
 	case o := <-answered:

@@ -32,7 +32,13 @@ type backend struct {
 	initial string                                       // a database that it has
 
 	impatient string // what a DSN says to wait for a lock, or a deadlock, for a short time only
-	waiting   string // a query that counts the transactions that wait for a lock
+	// How it tells the plan of a statement, with the statistics of its tables fresh; and what stands
+	// in a plan (patterns) that reads the index orders_unpaid alone, that uses some index, that reads a
+	// whole table.
+	analyze, explain          string
+	covered, indexed, scanned string
+
+	waiting string // a query that counts the transactions that wait for a lock
 }
 
 // SQLite is opened without fsync: no test here cuts the power.
@@ -46,6 +52,11 @@ var (
 		open:      func(ctx context.Context, path string) (*sql.DB, error) { return sqlite.OpenWith(ctx, path, noSync) },
 		connector: func(path string) (driver.Connector, error) { return sqlite.Connector(path, noSync) },
 		snapshot:  sql.TxOptions{ReadOnly: true},
+		analyze:   "ANALYZE",
+		explain:   "EXPLAIN QUERY PLAN ",
+		covered:   `SEARCH orders USING COVERING INDEX orders_unpaid \(order_no>\?\)`,
+		indexed:   `SEARCH \w+ USING (PRIMARY KEY|COVERING INDEX|INDEX)`,
+		scanned:   `SCAN`,
 	}
 	backends = []backend{onlySQLite, {
 		name:      "mariadb",
@@ -54,6 +65,11 @@ var (
 		served:    dbtest.MariaDB,
 		private:   dbtest.StartMariaDB,
 		initial:   "mysql",
+		analyze:   "ANALYZE TABLE orders, order_items, sku_stock, user_coupons, user_unpaid",
+		explain:   "EXPLAIN ",
+		covered:   `type=range .*key=orders_unpaid .*Extra=Using where; Using index$`,
+		indexed:   `key=PRIMARY`,
+		scanned:   `type=(ALL|index) `,
 		impatient: "?innodb_lock_wait_timeout=1",
 		waiting:   `SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'`,
 		open:      mysql.Open,
@@ -66,6 +82,11 @@ var (
 		served:    dbtest.Postgres,
 		private:   dbtest.StartPostgres,
 		initial:   "postgres",
+		analyze:   "ANALYZE",
+		explain:   "EXPLAIN ",
+		covered:   `Index Only Scan using orders_unpaid`,
+		indexed:   `Index (Only )?Scan (using|on) \w+`,
+		scanned:   `Seq Scan`,
 		impatient: "&lock_timeout=300ms&deadlock_timeout=10ms",
 		waiting:   `SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'`,
 		open:      postgres.Open,

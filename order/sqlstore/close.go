@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 
@@ -10,13 +9,10 @@ import (
 	"github.com/orderwheel/orderwheel/order/internal/check"
 )
 
-// reasonTimeout is the close_reason of an order that was not paid in time.
-const reasonTimeout = "timeout"
-
 // Close closes an order that is unpaid and expires at now or before, and gives its stock and its
 // coupon back, in one transaction. For any other order it changes nothing and says why: paid,
-// closed already, not yet due, unknown. These answers are no errors. now is the engine's clock
-// (Task.Now), rounded down to the millisecond; it becomes closed_at.
+// closed already, not yet due, unknown, held back (see Options.Ask). These answers are no errors.
+// now is the engine's clock (Task.Now), rounded down to the millisecond; it becomes closed_at.
 //
 // Close is safe to repeat and to run many times at once: one call closes, the others answer
 // order.ClosedAlready.
@@ -31,6 +27,18 @@ func (s *Store) Close(ctx context.Context, orderNo string, now time.Time) (order
 	if err := f.Err(order.ErrInvalid); err != nil {
 		return order.Result{}, fmt.Errorf("close order %q: %w", orderNo, err)
 	}
+	_, answered, err := s.screen(ctx, []string{orderNo}, now)
+	if err != nil {
+		return order.Result{}, fmt.Errorf("close order %q: %w", orderNo, err)
+	}
+	if res, ok := answered[orderNo]; ok {
+		return res, nil
+	}
+	return s.closeOne(ctx, orderNo, now)
+}
+
+// closeOne closes an order that nothing holds back.
+func (s *Store) closeOne(ctx context.Context, orderNo string, now time.Time) (order.Result, error) {
 	var res order.Result
 	err := s.write(ctx, func(t *tx) (err error) {
 		res, err = t.close(orderNo, now.UnixMilli())
@@ -38,6 +46,9 @@ func (s *Store) Close(ctx context.Context, orderNo string, now time.Time) (order
 	})
 	if err != nil {
 		return order.Result{}, fmt.Errorf("close order %q: %w", orderNo, err)
+	}
+	if res.Outcome == order.ClosedNow {
+		s.closed(ctx, orderNo, order.Timeout)
 	}
 	return res, nil
 }
@@ -48,28 +59,43 @@ func (t *tx) close(orderNo string, nowMS int64) (order.Result, error) {
 	n, err := t.exec(`
 		UPDATE orders SET status = 'closed', close_reason = ?, closed_at = ?
 		WHERE order_no = ? AND status = 'unpaid' AND expire_at <= ?`,
-		reasonTimeout, nowMS, orderNo, nowMS)
+		string(order.Timeout), nowMS, orderNo, nowMS)
 	if err != nil {
 		return order.Result{}, err
 	}
 	if n == 0 {
 		return t.whyNotClosed(orderNo, nowMS)
 	}
+	return t.giveBack(orderNo, order.Timeout, nowMS)
+}
+
+// giveBack is what a close does once the order is closed.
+func (t *tx) giveBack(orderNo string, reason order.Reason, nowMS int64) (order.Result, error) {
+	r, err := t.row(orderNo)
+	if err != nil {
+		return order.Result{}, err
+	}
+	if err := t.countDown(r.userID); err != nil {
+		return order.Result{}, err
+	}
 	if err := t.settleStock(releaseStock, orderNo, nowMS); err != nil {
 		return order.Result{}, err
 	}
-	if err := t.unfreezeCoupon(orderNo, nowMS); err != nil {
+	if err := t.unfreezeCoupon(orderNo, r.couponID, nowMS); err != nil {
 		return order.Result{}, err
 	}
-	if err := t.logClose(orderNo, nowMS); err != nil {
+	if err := t.logClose(orderNo, reason, nowMS); err != nil {
+		return order.Result{}, err
+	}
+	if err := t.post([]string{orderNo}, reason, nowMS); err != nil {
 		return order.Result{}, err
 	}
 	return order.Result{Outcome: order.ClosedNow}, nil
 }
 
-func (t *tx) logClose(orderNo string, nowMS int64) error {
+func (t *tx) logClose(orderNo string, reason order.Reason, nowMS int64) error {
 	_, err := t.exec(`INSERT INTO close_log (order_no, result, reason, at) VALUES (?, 'closed', ?, ?)`,
-		orderNo, reasonTimeout, nowMS)
+		orderNo, string(reason), nowMS)
 	if err != nil && t.dialect.Duplicate(err) {
 		return fmt.Errorf("%w: order %q is unpaid, but the close_log has its close: %w", order.ErrInconsistency, orderNo, err)
 	}
@@ -77,27 +103,22 @@ func (t *tx) logClose(orderNo string, nowMS int64) error {
 }
 
 func (t *tx) whyNotClosed(orderNo string, nowMS int64) (order.Result, error) {
-	var status order.Status
-	var expireMS sql.NullInt64
-	known, err := t.get(`SELECT status, expire_at FROM orders WHERE order_no = ?`, []any{orderNo}, &status, &expireMS)
-	switch {
-	case err != nil:
+	r, err := t.row(orderNo)
+	if err != nil {
 		return order.Result{}, err
-	case !known:
-		return order.Result{Outcome: order.NotFound}, nil
-	case status == order.Paid:
-		return order.Result{Outcome: order.WasPaid}, nil
-	case status == order.Closed:
-		return order.Result{Outcome: order.ClosedAlready}, nil
-	case expireMS.Valid && expireMS.Int64 <= nowMS:
+	}
+	res, due := r.look(nowMS)
+	if due {
 		return order.Result{}, errMoved // it was created, or its expire_at moved back, between the two statements
 	}
-	return order.Result{Outcome: order.NotYetDue, ExpireAt: expireTime(expireMS)}, nil
+	return res, nil
 }
 
-func expireTime(ms sql.NullInt64) time.Time {
-	if !ms.Valid {
-		return time.Time{}
+func (t *tx) row(orderNo string) (row, error) {
+	rows, err := t.query(selectRows+in(1), orderNo)
+	if err != nil {
+		return row{}, err
 	}
-	return time.UnixMilli(ms.Int64)
+	found, err := scanRows(rows)
+	return found[orderNo], err
 }

@@ -63,26 +63,25 @@ func (t *tx) freezeCoupon(o order.Order, nowMS int64) error {
 
 // unfreezeCoupon gives the coupon of a closed order back, where it has one: unused, or expired
 // where the coupon's own validity is over.
-func (t *tx) unfreezeCoupon(orderNo string, nowMS int64) error {
-	return t.settleCoupon(orderNo, `
+func (t *tx) unfreezeCoupon(orderNo string, id sql.NullString, nowMS int64) error {
+	return t.settleCoupon(orderNo, id, `
 		UPDATE user_coupons SET status = CASE WHEN expire_at <= ? THEN 'expired' ELSE 'unused' END, order_no = NULL
 		WHERE coupon_id = ? AND status = 'frozen' AND order_no = ?`, nowMS)
 }
 
 // useCoupon spends the coupon of a paid order, where it has one. It does not matter that its
 // validity may be over by now: it was not when the order was placed.
-func (t *tx) useCoupon(orderNo string) error {
-	return t.settleCoupon(orderNo, `
+func (t *tx) useCoupon(orderNo string, id sql.NullString) error {
+	return t.settleCoupon(orderNo, id, `
 		UPDATE user_coupons SET status = 'used'
 		WHERE coupon_id = ? AND status = 'frozen' AND order_no = ?`)
 }
 
 // settleCoupon runs update, whose last arguments are the coupon and the order. What the order froze
 // must be there.
-func (t *tx) settleCoupon(orderNo, update string, args ...any) error {
-	var id sql.NullString
-	if _, err := t.get(`SELECT coupon_id FROM orders WHERE order_no = ?`, []any{orderNo}, &id); err != nil || !id.Valid {
-		return err
+func (t *tx) settleCoupon(orderNo string, id sql.NullString, update string, args ...any) error {
+	if !id.Valid {
+		return nil
 	}
 	n, err := t.exec(update, append(args, id.String, orderNo)...)
 	if err != nil || n > 0 {

@@ -16,8 +16,8 @@ import (
 // with anything but order.ErrUnknownOutcome.
 //
 // Errors: order.ErrInvalid (every fault at once), order.ErrDuplicate, order.ErrOutOfStock (names
-// the sku and what is left), order.ErrCoupon (says why), order.ErrBusy, and
-// order.ErrUnknownOutcome: call again with the same order, and nil or order.ErrDuplicate both mean
+// the sku and what is left), order.ErrCoupon (says why), order.ErrTooManyUnpaid (names
+// count and limit; see Options.MaxUnpaid), order.ErrBusy, and order.ErrUnknownOutcome: call again with the same order, and nil or order.ErrDuplicate both mean
 // that it stands.
 func (s *Store) Create(ctx context.Context, o order.Order, now time.Time) error {
 	if err := o.Validate(); err != nil {
@@ -43,6 +43,9 @@ func (t *tx) create(o order.Order, nowMS int64) error {
 		if t.dialect.Duplicate(err) {
 			return fmt.Errorf("%w: %w", order.ErrDuplicate, err)
 		}
+		return err
+	}
+	if err := t.countUp(o.UserID); err != nil {
 		return err
 	}
 	for _, it := range sortedItems(o.Items) {

@@ -155,7 +155,7 @@ func TestAConnectionThatIsCutAtAStepAppliesAllOrNothing(t *testing.T) {
 					require.True(t, s.close("o", due).Done())
 					require.Equal(t, after, dump(t, s), "effects once")
 				}
-				require.Equal(t, 11, steps, "begin, nine statements, commit")
+				require.Equal(t, 12, steps, "begin, ten statements, commit")
 			})
 		}
 	})

@@ -3,8 +3,9 @@ package sqlstore
 import "io/fs"
 
 // Dialect is what differs between databases. The store's statements keep to the SQL that SQLite,
-// MySQL and PostgreSQL share, with ? for arguments: no upserts, no RETURNING, no row locks by
-// SELECT. So a dialect is a schema and these few methods.
+// MySQL and PostgreSQL share, with ? for arguments: no upserts, no RETURNING. Row locks by SELECT
+// (FOR UPDATE, SKIP LOCKED) are taken only where SingleWriter is false. So a dialect is a schema and
+// these few methods.
 type Dialect interface {
 	// Migrations holds the files migrations/0001_word.sql, 0002_word.sql and so on, which Store.Migrate
 	// applies. Each of their statements ends with a semicolon at the end of a line. What was released
@@ -36,6 +37,10 @@ type Dialect interface {
 
 	// Duplicate reports whether err is the violation of a primary key or unique constraint.
 	Duplicate(err error) bool
+
+	// Indexed names a table in a FROM, with what the database needs to be told to read a page of it from
+	// this index.
+	Indexed(table, index string) string
 
 	// SingleWriter reports whether the database runs one writing transaction at a time. The store
 	// then queues its own, which is fair and costs nothing, instead of having them wait for the

@@ -33,7 +33,9 @@ func (c *calls) wrap(h executor.Handler) executor.Handler {
 // startEngine runs one instance until the returned function stops it.
 func startEngine(t *testing.T, rdb redis.UniversalClient, s *shop, c *calls) (*orderwheel.Engine, func()) {
 	t.Helper()
-	eng, err := orderwheel.New(orderwheel.Config{Redis: rdb, Handler: c.wrap(orderwheel.Closing(s.Store)), Source: s.Store})
+	eng, err := orderwheel.New(orderwheel.Config{
+		Redis: rdb, Handler: c.wrap(orderwheel.Closing(s.Store)), Source: s.Store,
+	})
 	require.NoError(t, err)
 	require.NoError(t, eng.Start(t.Context()))
 	stop := sync.OnceFunc(func() {
@@ -81,7 +83,9 @@ func TestPaymentsRaceTwoEnginesAtTheDeadline(t *testing.T) {
 			at := dueOf(i).Add(time.Duration(rnd.Int64N(int64(2*ms))) - ms)
 			wg.Go(func() {
 				time.Sleep(time.Until(at))
-				out, err := shops[i%2].Pay(context.Background(), order.Payment{ID: "p-" + no, OrderNo: no, Amount: 500, At: time.Now()})
+				out, err := shops[i%2].Pay(context.Background(), order.Payment{
+					ID: "p-" + no, OrderNo: no, Amount: 500, At: time.Now(),
+				})
 				if err != nil {
 					t.Errorf("pay %s: %v", no, err)
 				}

@@ -67,6 +67,28 @@ var operations = []operation{
 		want:    order.Result{Outcome: order.ClosedNow}, again: order.Result{Outcome: order.ClosedAlready},
 	},
 	{
+		name:    "close that leaves messages",
+		prepare: func(s *shop) { s.create("o", withCoupon("c1")) },
+		run: func(ctx context.Context, s *shop) (any, error) {
+			return s.with(sqlstore.Options{Outbox: []string{"k1", "k2"}}).Close(ctx, "o", due)
+		},
+		want: order.Result{Outcome: order.ClosedNow}, again: order.Result{Outcome: order.ClosedAlready},
+	},
+	{
+		name:    "close that is asked about",
+		prepare: func(s *shop) { s.create("o", withCoupon("c1")) },
+		run: func(ctx context.Context, s *shop) (any, error) {
+			return s.with(sqlstore.Options{Ask: says(order.NotPaid)}).Close(ctx, "o", due)
+		},
+		want: order.Result{Outcome: order.ClosedNow}, again: order.Result{Outcome: order.ClosedAlready},
+	},
+	{
+		name:    "abandon",
+		prepare: func(s *shop) { s.create("o", withCoupon("c1")) },
+		run:     func(ctx context.Context, s *shop) (any, error) { return s.Abandon(ctx, "o", t0) },
+		want:    order.Result{Outcome: order.ClosedNow}, again: order.Result{Outcome: order.ClosedAlready},
+	},
+	{
 		name:    "close not yet due",
 		prepare: func(s *shop) { s.create("o") },
 		run:     func(ctx context.Context, s *shop) (any, error) { return s.Close(ctx, "o", t0) },

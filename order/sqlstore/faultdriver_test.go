@@ -18,9 +18,12 @@ import (
 //
 // blind is asked ahead of before: true keeps a statement from being executed and answers it as if
 // no row matched, as it would have been a moment before another transaction's commit.
+//
+// statement sees each as it goes to the driver.
 type faults struct {
 	before, after func(ctx context.Context, step string) error
 	blind         func(step string) bool
+	statement     func(query string, args []driver.NamedValue)
 }
 
 // faultConnector wraps the connections of a driver so that faults, once armed, sees every step.
@@ -41,14 +44,20 @@ func openFaulty(b backend, dsn string) (*sql.DB, *faultConnector, error) {
 // setupFaulty is setup on a database whose steps can be made to fail.
 func setupFaulty(t testing.TB, b backend) (*shop, *faultConnector) {
 	t.Helper()
+	s, c := uncheckedFaulty(t, b)
+	s.checkAtEnd()
+	t.Cleanup(c.disarm) // before that
+	return s, c
+}
+
+func uncheckedFaulty(t testing.TB, b backend) (*shop, *faultConnector) {
+	t.Helper()
 	db, c, err := openFaulty(b, b.place(t))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	b.dialect = faultyDialect{b.dialect}
 	s := newShop(t, b, db)
 	s.fill()
-	s.checkAtEnd()
-	t.Cleanup(c.disarm) // before that
 	return s, c
 }
 
@@ -128,6 +137,7 @@ func (c *faultConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx,
 }
 
 func (c *faultConn) ExecContext(ctx context.Context, q string, args []driver.NamedValue) (driver.Result, error) {
+	c.c.see(q, args)
 	if c.c.blinded("exec " + verb(q)) {
 		return driver.RowsAffected(0), nil
 	}
@@ -137,12 +147,19 @@ func (c *faultConn) ExecContext(ctx context.Context, q string, args []driver.Nam
 }
 
 func (c *faultConn) QueryContext(ctx context.Context, q string, args []driver.NamedValue) (driver.Rows, error) {
+	c.c.see(q, args)
 	if c.c.blinded("query " + verb(q)) {
 		return noRows{}, nil
 	}
 	return step(ctx, c.c, "query "+verb(q),
 		func() (driver.Rows, error) { return c.fullConn.QueryContext(ctx, q, args) },
 		func(rows driver.Rows) { _ = rows.Close() })
+}
+
+func (c *faultConnector) see(q string, args []driver.NamedValue) {
+	if f := c.armed.Load(); f != nil && f.statement != nil {
+		f.statement(q, args)
+	}
 }
 
 func (c *faultConnector) blinded(step string) bool {

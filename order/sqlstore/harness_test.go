@@ -41,6 +41,7 @@ type shop struct {
 	t       testing.TB
 	db      backend
 	initial map[string]int64 // units added, by sku
+	kinds   *[]string        // the messages that each close leaves in the outbox
 }
 
 // setup makes a shop with 100 units each of sku a and b, and the coupon c1 of user u, valid for a
@@ -62,7 +63,7 @@ func unchecked(t testing.TB, db backend) *shop {
 // newShop is a shop on what the database holds: at first nothing.
 func newShop(t testing.TB, b backend, db *sql.DB) *shop {
 	t.Helper()
-	s := &shop{Store: sqlstore.New(db, b.dialect), t: t, db: b, initial: map[string]int64{}}
+	s := &shop{Store: sqlstore.New(db, b.dialect), t: t, db: b, initial: map[string]int64{}, kinds: new([]string)}
 	require.NoError(t, s.Migrate(t.Context()))
 	return s
 }
@@ -85,7 +86,7 @@ func (s *shop) fill() {
 }
 
 // tables are those of the store, each before those that refer to it.
-var tables = []string{"sku_stock", "orders", "order_items", "stock_ledger", "user_coupons", "refunds", "close_log"}
+var tables = []string{"sku_stock", "orders", "order_items", "stock_ledger", "user_coupons", "refunds", "close_log", "user_unpaid", "outbox"}
 
 // reset empties the shop and fills it again.
 func (s *shop) reset() {
@@ -128,7 +129,11 @@ func (s *shop) createDue(prefix string, n int, at func(i int) time.Time) (nos []
 	for page := range slices.Chunk(rows, 1000) {
 		s.exec(`INSERT INTO orders (order_no, user_id, status, expire_at, amount, coupon_id, created_at) VALUES ` + strings.Join(page, ", "))
 	}
+	if s.count(`SELECT COUNT(*) FROM user_unpaid WHERE user_id = 'u'`) == 0 {
+		s.exec(`INSERT INTO user_unpaid (user_id, unpaid) VALUES ('u', 0)`)
+	}
 	for _, stmt := range []string{
+		`UPDATE user_unpaid SET unpaid = unpaid + :n WHERE user_id = 'u'`,
 		`INSERT INTO order_items SELECT order_no, 'a', 2 FROM orders WHERE order_no >= :prefix`,
 		`INSERT INTO order_items SELECT order_no, 'b', 3 FROM orders WHERE order_no >= :prefix`,
 		`INSERT INTO stock_ledger SELECT order_no, sku_id, 'lock', quantity, 0 FROM order_items WHERE order_no >= :prefix`,

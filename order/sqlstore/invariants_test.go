@@ -4,10 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/orderwheel/orderwheel/order/sqlstore"
 )
 
 // The invariants, each a query whose rows are violations. only names the one database that knows the
@@ -50,11 +53,20 @@ var invariants = []struct{ name, query, only string }{
 		SELECT c.coupon_id, c.status, c.order_no FROM user_coupons c
 		LEFT JOIN orders o ON o.order_no = c.order_no AND o.coupon_id = c.coupon_id
 		WHERE c.status IN ('frozen', 'used') AND o.order_no IS NULL`},
-	{name: "each closed order was closed no earlier than it expired, and is logged once", query: `
-		SELECT o.order_no, o.expire_at, o.closed_at, l.at FROM orders o
+	{name: "each closed order was abandoned, or closed no earlier than it expired, and is logged once", query: `
+		SELECT o.order_no, o.expire_at, o.closed_at, o.close_reason, l.at, l.reason FROM orders o
 		LEFT JOIN close_log l ON l.order_no = o.order_no
 		WHERE (o.status = 'closed') <> (l.order_no IS NOT NULL)
-			OR o.status = 'closed' AND (o.closed_at < o.expire_at OR o.expire_at IS NULL OR l.at <> o.closed_at)`},
+			OR o.status = 'closed' AND (l.at <> o.closed_at OR l.reason <> o.close_reason
+				OR o.close_reason <> 'abandoned' AND (o.closed_at < o.expire_at OR o.expire_at IS NULL))`},
+	{name: "each user: the count is that of the unpaid orders", query: `
+		SELECT user_id, SUM(counted) AS counted, SUM(unpaid) AS unpaid FROM (
+			SELECT user_id, unpaid AS counted, 0 AS unpaid FROM user_unpaid UNION ALL
+			SELECT user_id, 0 AS counted, 1 AS unpaid FROM orders WHERE status = 'unpaid') u
+		GROUP BY user_id HAVING SUM(counted) <> SUM(unpaid)`},
+	{name: "each message of the outbox is of a closed order, and says when and why it was closed", query: `
+		SELECT m.order_no, m.kind, o.status, m.reason, m.at FROM outbox m JOIN orders o ON o.order_no = m.order_no
+		WHERE o.status <> 'closed' OR m.reason <> o.close_reason OR m.at <> o.closed_at OR m.sent_at < m.at`},
 	{name: "each refund belongs to an order that this payment did not pay", query: `
 		SELECT r.payment_id, r.order_no, o.status FROM refunds r JOIN orders o ON o.order_no = r.order_no
 		WHERE o.status = 'unpaid' OR EXISTS (SELECT 1 FROM orders p WHERE p.payment_id = r.payment_id)`},
@@ -77,6 +89,13 @@ func (s *shop) violations() (found []string) {
 			found = append(found, inv.name+": "+row)
 		}
 	}
+	for _, kind := range *s.kinds {
+		for _, row := range readAll(s.t, tx, fmt.Sprintf(`
+			SELECT order_no, status FROM orders o WHERE status = 'closed'
+			AND NOT EXISTS (SELECT 1 FROM outbox m WHERE m.order_no = o.order_no AND m.kind = '%s')`, kind)) {
+			found = append(found, fmt.Sprintf("each closed order has its message %q: %s", kind, row))
+		}
+	}
 	for sku, want := range s.initial {
 		for _, row := range readAll(s.t, tx, fmt.Sprintf(
 			`SELECT stock, lock_stock, sold FROM sku_stock WHERE sku_id = '%s' AND stock + lock_stock + sold <> %d`, sku, want)) {
@@ -86,9 +105,9 @@ func (s *shop) violations() (found []string) {
 	return found
 }
 
-func readAll(t testing.TB, tx *sql.Tx, query string) (out []string) {
+func readAll(t testing.TB, tx *sql.Tx, query string, args ...any) (out []string) {
 	t.Helper()
-	rows, err := tx.Query(query)
+	rows, err := tx.Query(query, args...)
 	require.NoError(t, err, query)
 	defer rows.Close()
 	cols, err := rows.Columns()
@@ -112,17 +131,18 @@ func readAll(t testing.TB, tx *sql.Tx, query string) (out []string) {
 	return out
 }
 
-// dump is all that the tables hold, a line a row.
+// dump is all that the tables hold, a line a row, sorted.
 func dump(t testing.TB, s *shop) (rows []string) {
 	t.Helper()
 	tx, err := s.DB().BeginTx(context.Background(), &s.db.snapshot)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tx.Rollback()) }()
 	for _, table := range tables {
-		for _, row := range readAll(t, tx, "SELECT * FROM "+table+" ORDER BY 1, 2, 3") {
+		for _, row := range readAll(t, tx, "SELECT * FROM "+table) {
 			rows = append(rows, table+": "+row)
 		}
 	}
+	slices.Sort(rows)
 	return rows
 }
 
@@ -139,19 +159,28 @@ func TestTheInvariantsReportWhatIsPlanted(t *testing.T) {
 			{`UPDATE stock_ledger SET quantity = 1 WHERE order_no = 'paid' AND op = 'sell'`, "each line: the ledger"},
 			{`INSERT INTO stock_ledger VALUES ('closed', 'a', 'sell', 2, 0)`, "each line: the ledger"},
 			{`INSERT INTO sku_stock VALUES ('z', 0, 0, 0); INSERT INTO stock_ledger VALUES ('open', 'z', 'lock', 1, 0)`, "belongs to a line"},
-			{`INSERT INTO orders (order_no, user_id, status, amount, created_at) VALUES ('bare', 'u', 'unpaid', 0, 0)`, "has a line"},
+			{`INSERT INTO orders (order_no, user_id, status, amount, created_at) VALUES ('bare', 'u', 'unpaid', 0, 0); UPDATE user_unpaid SET unpaid = 2`, "has a line"},
 			{`UPDATE user_coupons SET status = 'unused', order_no = NULL WHERE coupon_id = 'c1'`, "each order with a coupon"},
 			{`UPDATE user_coupons SET status = 'frozen' WHERE coupon_id = 'c2'`, "each order with a coupon"},
 			{`UPDATE user_coupons SET status = 'frozen', order_no = 'closed' WHERE coupon_id = 'c3'`, "each order with a coupon"},
 			{`UPDATE user_coupons SET status = 'used', order_no = 'none' WHERE coupon_id = 'c4'`, "frozen or used names"},
 			{`UPDATE orders SET closed_at = expire_at - 1 WHERE order_no = 'closed'`, "no earlier than it expired"},
 			{`DELETE FROM close_log`, "logged once"},
+			{`UPDATE close_log SET reason = 'abandoned'`, "logged once"},
+			{`INSERT INTO outbox VALUES ('open', 'k', 'timeout', 0, NULL)`, "each message"},
+			{`UPDATE outbox SET at = at - 1`, "each message"},
+			{`UPDATE outbox SET reason = 'abandoned'`, "each message"},
+			{`UPDATE outbox SET sent_at = at - 1`, "each message"},
+			{`DELETE FROM outbox`, `has its message "k"`},
+			{`UPDATE user_unpaid SET unpaid = 2`, "each user: the count"},
+			{`DELETE FROM user_unpaid`, "each user: the count"},
+			{`INSERT INTO user_unpaid VALUES ('nobody', 1)`, "each user: the count"},
 			{`INSERT INTO refunds VALUES ('p', 'paid', 500, '', 0)`, "did not pay"},
 			{`INSERT INTO refunds VALUES ('q', 'open', 500, '', 0)`, "did not pay"},
 		} {
 			t.Run(c.plant, func(t *testing.T) {
 				t.Parallel()
-				s := unchecked(t, db)
+				s := unchecked(t, db).with(sqlstore.Options{Outbox: []string{"k"}})
 				for _, id := range []string{"c2", "c3", "c4"} {
 					require.NoError(t, s.AddCoupon(t.Context(), id, "u", due.Add(ms)))
 				}

@@ -171,7 +171,7 @@ func TestKilledAtEachStepOfACloseAllOrNothingStands(t *testing.T) {
 						require.Equal(t, "unused", s.coupon("c1"))
 					})
 				}
-				require.Equal(t, 11, k, "begin, nine statements, commit")
+				require.Equal(t, 12, k, "begin, ten statements, commit")
 				require.Equal(t, map[string]int{"before": 0, "after": 1}[when], closed, "only the commit closes")
 			})
 		}

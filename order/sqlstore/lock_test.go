@@ -34,6 +34,11 @@ func setupImpatient(t *testing.T, b backend) (*shop, *faultConnector, *sql.DB) {
 	return s, c, b.opened(t, d.DSN()+b.impatient)
 }
 
+// sell is what another application does to the row of a sku.
+func sell(sku string) string {
+	return `UPDATE sku_stock SET sold = sold + 1, stock = stock - 1 WHERE sku_id = '` + sku + `'`
+}
+
 // closing closes an order in the background.
 func closing(s *shop, no string) <-chan order.CloseOutcome {
 	answer := make(chan order.CloseOutcome, 1)
@@ -55,7 +60,7 @@ func TestALockThatIsHeldTooLongIsTriedAgainWithNothingHalfDone(t *testing.T) {
 		before := dump(t, s)
 		tx, err := other.BeginTx(t.Context(), nil)
 		require.NoError(t, err)
-		_, err = tx.ExecContext(t.Context(), `UPDATE sku_stock SET sold = sold + 1, stock = stock - 1 WHERE sku_id = 'b'`)
+		_, err = tx.ExecContext(t.Context(), sell("b"))
 		require.NoError(t, err)
 
 		f, tried := beginsSeen(3)
@@ -77,7 +82,7 @@ func TestALockThatStaysIsGivenUp(t *testing.T) {
 		before := dump(t, s)
 		tx, err := other.BeginTx(t.Context(), nil)
 		require.NoError(t, err)
-		_, err = tx.ExecContext(t.Context(), `UPDATE sku_stock SET sold = sold + 1, stock = stock - 1 WHERE sku_id = 'b'`)
+		_, err = tx.ExecContext(t.Context(), sell("b"))
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -105,7 +110,7 @@ func TestADeadlockIsTriedAgainWithNothingHalfDone(t *testing.T) {
 			_, err = tx.ExecContext(t.Context(), fmt.Sprintf(`INSERT INTO sku_stock VALUES ('heavy %d', 0, 0, 0)`, i))
 			require.NoError(t, err)
 		}
-		_, err = tx.ExecContext(t.Context(), `UPDATE sku_stock SET sold = sold + 1, stock = stock - 1 WHERE sku_id = 'b'`)
+		_, err = tx.ExecContext(t.Context(), sell("b"))
 		require.NoError(t, err)
 
 		got := make(chan error, 1)
@@ -117,7 +122,7 @@ func TestADeadlockIsTriedAgainWithNothingHalfDone(t *testing.T) {
 				close(again)
 			case step == "exec UPDATE sku_stock" && moves.Add(1) == 2: // it has a, and comes for b
 				go func() {
-					_, err := tx.Exec(`UPDATE sku_stock SET sold = sold + 1, stock = stock - 1 WHERE sku_id = 'a'`)
+					_, err := tx.Exec(sell("a"))
 					got <- err
 				}()
 				awaitWaiting(s, other)
@@ -195,7 +200,7 @@ func wrongWayRound(ctx context.Context, db *sql.DB) error {
 	}
 	defer func() { _ = tx.Rollback() }()
 	for _, sku := range []string{"b", "a"} {
-		if _, err := tx.ExecContext(ctx, `UPDATE sku_stock SET sold = sold + 1, stock = stock - 1 WHERE sku_id = '`+sku+`'`); err != nil {
+		if _, err := tx.ExecContext(ctx, sell(sku)); err != nil {
 			return err
 		}
 	}

@@ -31,6 +31,12 @@ func TestARowThatChangesBetweenTwoStatementsIsLookedAtAgain(t *testing.T) {
 				run:     func(s *shop) (any, error) { return s.Close(s.t.Context(), "o", due) },
 				want:    order.Result{Outcome: order.ClosedNow},
 			},
+			"abandon: created just now": {
+				prepare: func(s *shop) { s.create("o") },
+				step:    "exec UPDATE orders",
+				run:     func(s *shop) (any, error) { return s.Abandon(s.t.Context(), "o", t0) },
+				want:    order.Result{Outcome: order.ClosedNow},
+			},
 			"pay: created just now": {
 				prepare: func(s *shop) { s.create("o") },
 				step:    "exec UPDATE orders",
@@ -80,6 +86,11 @@ func TestARowThatChangesBetweenTwoStatementsIsLookedAtAgain(t *testing.T) {
 				step:    "exec UPDATE user_coupons",
 				run:     func(s *shop) (any, error) { return nil, s.Create(s.t.Context(), newOrder("o", withCoupon("c1")), t0) },
 				check:   func(s *shop) { require.Equal(s.t, "frozen", s.coupon("c1")) },
+			},
+			"create: the user's first order was placed just now": {
+				prepare: func(s *shop) { s.create("p") },
+				step:    "exec UPDATE user_unpaid",
+				run:     func(s *shop) (any, error) { return nil, s.Create(s.t.Context(), newOrder("o"), t0) },
 			},
 			"extend: created just now": {
 				prepare: func(s *shop) { s.create("o") },

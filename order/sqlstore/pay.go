@@ -56,10 +56,17 @@ func (t *tx) pay(p order.Payment) (order.PayOutcome, error) {
 	if n == 0 {
 		return t.refund(p, atMS)
 	}
+	r, err := t.row(p.OrderNo)
+	if err != nil {
+		return 0, err
+	}
+	if err := t.countDown(r.userID); err != nil {
+		return 0, err
+	}
 	if err := t.settleStock(sellStock, p.OrderNo, atMS); err != nil {
 		return 0, err
 	}
-	if err := t.useCoupon(p.OrderNo); err != nil {
+	if err := t.useCoupon(p.OrderNo, r.couponID); err != nil {
 		return 0, err
 	}
 	return order.PaidNow, nil

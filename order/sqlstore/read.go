@@ -73,26 +73,32 @@ func scanItems(rows *sql.Rows) ([]order.Item, error) {
 // next after; a short page is the last). dueMS[i] is the expire_at of ids[i] in Unix milliseconds.
 // Orders created behind the cursor while it moves are left to the next round.
 func (s *Store) Unpaid(ctx context.Context, after string, limit int) (ids []string, dueMS []int64, err error) {
-	var f check.Faults
-	f.Range("limit", int64(limit), 1, check.MaxQuantity)
-	if err := f.Err(order.ErrInvalid); err != nil {
-		return nil, nil, fmt.Errorf("unpaid orders: %w", err)
-	}
-	err = s.retry(ctx, func() (err error) {
-		ids, dueMS, err = s.unpaid(ctx, after, limit)
-		return err
-	})
+	ids, dueMS, err = s.page(ctx, `
+		SELECT order_no, expire_at FROM `+s.dialect.Indexed("orders", "orders_unpaid")+`
+		WHERE status = 'unpaid' AND expire_at IS NOT NULL AND order_no > ?
+		ORDER BY order_no LIMIT ?`, after, limit)
 	if err != nil {
 		return nil, nil, fmt.Errorf("unpaid orders after %q: %w", after, err)
 	}
 	return ids, dueMS, nil
 }
 
-func (s *Store) unpaid(ctx context.Context, after string, limit int) (ids []string, dueMS []int64, err error) {
-	rows, err := s.db.QueryContext(ctx, s.dialect.Rebind(`
-		SELECT order_no, expire_at FROM orders
-		WHERE status = 'unpaid' AND expire_at IS NOT NULL AND order_no > ?
-		ORDER BY order_no LIMIT ?`), after, limit)
+// page reads one page of numbers and instants by query, whose arguments are after and limit.
+func (s *Store) page(ctx context.Context, query, after string, limit int) (ids []string, dueMS []int64, err error) {
+	var f check.Faults
+	f.Range("limit", int64(limit), 1, check.MaxQuantity)
+	if err := f.Err(order.ErrInvalid); err != nil {
+		return nil, nil, err
+	}
+	err = s.retry(ctx, func() (err error) {
+		ids, dueMS, err = s.pageOnce(ctx, query, after, limit)
+		return err
+	})
+	return ids, dueMS, err
+}
+
+func (s *Store) pageOnce(ctx context.Context, query, after string, limit int) (ids []string, dueMS []int64, err error) {
+	rows, err := s.db.QueryContext(ctx, s.dialect.Rebind(query), after, limit)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -25,6 +25,8 @@ const (
 type Store struct {
 	db      *sql.DB
 	dialect Dialect
+	opts    Options
+	stats   counters
 
 	// writer is held by the one writing transaction where the dialect allows only one; nil
 	// elsewhere.
@@ -35,11 +37,21 @@ var _ order.Closer = (*Store)(nil)
 
 // New returns a store on db. The caller keeps db and closes it after its last use of the store.
 func New(db *sql.DB, d Dialect) *Store {
-	s := &Store{db: db, dialect: d}
+	s := &Store{db: db, dialect: d, opts: Options{}.withDefaults()}
 	if d.SingleWriter() {
 		s.writer = make(chan struct{}, 1)
 	}
 	return s
+}
+
+// NewWith is New with options. order.ErrInvalid names every fault of theirs.
+func NewWith(db *sql.DB, d Dialect, o Options) (*Store, error) {
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("order store: %w", err)
+	}
+	s := New(db, d)
+	s.opts = o.withDefaults()
+	return s, nil
 }
 
 // DB is the database, for reads. Whoever writes to the store's tables by other ways than the store
@@ -100,7 +112,7 @@ func (s *Store) writeOnce(ctx context.Context, fn func(*tx) error) error {
 	// is not applied.
 	defer func() { _ = sqlTx.Rollback() }()
 
-	if err := fn(&tx{ctx: ctx, tx: sqlTx, dialect: s.dialect}); err != nil {
+	if err := fn(&tx{ctx: ctx, tx: sqlTx, dialect: s.dialect, opts: &s.opts}); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -125,6 +137,7 @@ type tx struct {
 	ctx     context.Context
 	tx      *sql.Tx
 	dialect Dialect
+	opts    *Options
 }
 
 // exec runs a statement and returns how many rows it matched. (Each UPDATE of this package changes

@@ -23,8 +23,8 @@ local APPLY = {
   d = function(t) return discard(t) and '1' or '0' end,
   c = function(t, i, once)
     local state, attempt, due, left =
-      claim(t, ARGV[i + 1], now, tonumber(ARGV[once]), tonumber(ARGV[once + 1]))
-    return state .. ' ' .. digits(attempt) .. ' ' .. digits(due) .. ' ' .. digits(left)
+      claim(t, ARGV[once + 2], now, tonumber(ARGV[once]), tonumber(ARGV[once + 1]))
+    return state .. ':' .. digits(attempt) .. ':' .. digits(due) .. ':' .. digits(left)
   end,
   a = function(t, i) return settled(ack(t, ARGV[i + 1])) end,
   r = function(t, i)

@@ -28,12 +28,17 @@ local function read_if_any(size, command, key, ids)
   return redis.call(command, key, unpack(ids)) -- MaxBatch of them, at most
 end
 
+-- Reads who of ids is dead. Mostly nobody is.
+local function read_buried_if_any(ids)
+  redis.call('HLEN', REASONS) -- see read_buried
+  return redis.call('ZCARD', DEAD) > 0 and redis.call('ZMSCORE', DEAD, unpack(ids)) or {}
+end
+
 -- Reads who of ids is running, has a record, and is dead.
 local function look(ids)
-  redis.call('HLEN', REASONS) -- see read_buried
   return read_if_any('ZCARD', 'ZMSCORE', RUNNING, ids),
     read_if_any('HLEN', 'HMGET', CLAIMS, ids),
-    redis.call('ZCARD', DEAD) > 0 and redis.call('ZMSCORE', DEAD, unpack(ids)) or {}
+    read_buried_if_any(ids)
 end
 
 -- gone, due -> due.
@@ -108,36 +113,42 @@ local function fast_cancel(g, answers, n)
   return rest
 end
 
--- due -> running, for the first time.
+-- due -> running, for the first time. Many are due at the same time: of each time
+-- it is looked at once.
 local function fast_claim(g, answers, n, now)
   local ids = ids_of(g)
   local leases, record, buried = look(ids)
   local due = read_if_any('ZCARD', 'ZMSCORE', DUE, ids)
   local rest, remove, add, set, taken, m = {}, {}, {}, {}, {}, 0
-  local lease, first, size = digits(now + tonumber(ARGV[g.once])), g.first + 1, g.size
+  local lease, front = digits(now + tonumber(ARGV[g.once])), ARGV[g.once + 2] .. ' 1 - '
+  local answer_of, record_of = {}, {} -- by score; CLAIMED where it has a record
   for k, id in ipairs(ids) do
     local score = due[k]
-    -- As we write it: a whole number, in digits.
-    local at = score and string.find(score, '^%d+$') and tonumber(score)
-    if leases[k] or record[k] or buried[k] or score and not (at and at <= MAX_MS) then
+    local answer = score and answer_of[score]
+    if score and answer == nil then
+      -- As we write it: a whole number, in digits.
+      local at = string.find(score, '^%d+$') and tonumber(score)
+      if not (at and at <= MAX_MS) then
+        answer = false
+      elseif at > now then
+        answer = '2:0:' .. score .. ':' .. digits(at - now) -- NOT_YET
+      else
+        answer, record_of[score] = score, front .. score .. ' -' -- CLAIMED
+      end
+      answer_of[score] = answer
+    end
+    if leases[k] or record[k] or buried[k] or answer == false and score then
       rest[#rest + 1] = k
     elseif not score then
-      answers[n + k] = '0 0 0 0' -- GONE
-    elseif at > now then
-      answers[n + k] = '2 0 ' .. score .. ' ' .. digits(at - now) -- NOT_YET
+      answers[n + k] = '0:0:0:0' -- GONE
     else
-      local token = ARGV[first + (k - 1) * size]
-      local other = taken[id]
-      if not other then
-        taken[id] = token
+      answers[n + k] = answer
+      local new = record_of[score]
+      if new and not taken[id] then
+        taken[id] = true
         m = m + 1
         remove[m], add[2 * m - 1], add[2 * m] = id, lease, id
-        set[2 * m - 1], set[2 * m] = id, token .. ' 1 - ' .. score .. ' -'
-      end
-      if not other or other == token then -- also where it is made anew
-        answers[n + k] = '1 1 ' .. score .. ' 0' -- CLAIMED
-      else
-        answers[n + k] = '3 0 0 0' -- BUSY
+        set[2 * m - 1], set[2 * m] = id, new
       end
     end
   end
@@ -147,15 +158,19 @@ local function fast_claim(g, answers, n, now)
   return rest
 end
 
--- running -> gone, where neither a successor nor a cancel came.
+-- running -> gone, where neither a successor nor a cancel came. Whether its lease is
+-- there makes no difference: a record with a token and without one is a lease that is
+-- over, and it is the token's as long as nobody has taken it back.
 local function fast_ack(g, answers, n)
   local ids = ids_of(g)
-  local lease, record, buried = look(ids)
+  local record, buried = read_if_any('HLEN', 'HMGET', CLAIMS, ids), read_buried_if_any(ids)
   local due = read_if_any('ZCARD', 'ZMSCORE', DUE, ids)
   local rest, remove, seen = {}, {}, {}
   for k, id in ipairs(ids) do
-    local token = record[k] and lease[k] and string.match(record[k], '^(%S+) %d+ [-l] %S+ %-$')
-    if token ~= ARGV[g.first + (k - 1) * g.size + 1] or token == '-' or due[k] or buried[k] then
+    local r, token = record[k], ARGV[g.first + (k - 1) * g.size + 1]
+    local held = r and token ~= '-' and string.sub(r, 1, #token) == token
+      and string.find(r, '^ %d+ [-l] %S+ %-$', #token + 1)
+    if not held or due[k] or buried[k] then
       rest[#rest + 1] = k
     elseif seen[id] then
       answers[n + k] = '0 0' -- REFUSED: it is gone

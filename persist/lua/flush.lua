@@ -10,7 +10,7 @@
 --            x  cancel: id, ...
 --            q  requeue: id, ...
 --            d  discard: id, ...
---            c  claim: lease in ms, most attempts (0: no limit); id, token, ...
+--            c  claim: lease in ms, most attempts (0: no limit), token; id, ...
 --            a  ack: id, token, ...
 --            r  retry: id, token, due ms, flags, ... (u uncounted, a abandoned,
 --               both, or -)
@@ -23,7 +23,9 @@
 --            s              nothing
 --            x              its CancelOutcome
 --            c              its ClaimState, attempt, due ms (CLAIMED: of the first
---                           attempt; NOT_YET: of now), ms left
+--                           attempt; NOT_YET: of now) and ms left, as one word
+--                           with a colon between them; or the due ms alone, where
+--                           it is CLAIMED for the first time
 --            q, a, r and b  its SettleState, due ms
 --            l, d, e and n  1, or 0 where it was refused
 --          The answer to ? is the number and the answer that sessions had, or 0.

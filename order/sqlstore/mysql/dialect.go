@@ -66,6 +66,10 @@ func (Dialect) Lost(err error) bool {
 // Duplicate reports whether a primary key or unique constraint was violated.
 func (Dialect) Duplicate(err error) bool { return number(err) == duplicateEntry }
 
+// Indexed forces the index. MySQL would take the primary key as well, since that needs no sort
+// either, and read all orders that were paid or closed to fill a page of unpaid ones.
+func (Dialect) Indexed(table, index string) string { return table + " FORCE INDEX (" + index + ")" }
+
 // SingleWriter is false: writers that touch different rows run at once.
 func (Dialect) SingleWriter() bool { return false }
 

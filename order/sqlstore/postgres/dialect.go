@@ -86,6 +86,9 @@ func (Dialect) Lost(err error) bool {
 // Duplicate reports whether a primary key or unique constraint was violated.
 func (Dialect) Duplicate(err error) bool { return sqlState(err) == uniqueViolation }
 
+// Indexed needs no hint: an index of just the rows that a page is of is the cheapest there is.
+func (Dialect) Indexed(table, _ string) string { return table }
+
 // SingleWriter is false: writers that touch different rows run at once.
 func (Dialect) SingleWriter() bool { return false }
 

@@ -50,6 +50,9 @@ func (Dialect) Duplicate(err error) bool {
 	return false
 }
 
+// Indexed needs no hint: an index of just the rows that a page is of is the cheapest there is.
+func (Dialect) Indexed(table, _ string) string { return table }
+
 // SingleWriter is true: SQLite has one writer at a time.
 func (Dialect) SingleWriter() bool { return true }
 
