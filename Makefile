@@ -56,6 +56,10 @@ bench-store: servers ## measure the store beside plain Redis: a table with the r
 bench-engine: servers ## measure the whole engine beside Redis, a poller and other libraries: about 30 minutes
 	@bench/engine.sh $(BENCHENGINE)
 
+.PHONY: schemes
+schemes: servers ## run the ways that articles on order timeouts teach beside orderwheel: some 20 minutes (SCHEMES: flags)
+	go run ./bench/schemes $(SCHEMES)
+
 .PHONY: russellluo-deadlock
 russellluo-deadlock: ## hang RussellLuo's timing wheel, and show how
 	go run ./bench/deadlock

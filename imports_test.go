@@ -58,6 +58,8 @@ var restricted = map[string]string{
 	"github.com/RussellLuo/timingwheel": "a rival wheel",
 	"github.com/hibiken/asynq":          "a rival",
 	"github.com/riverqueue/river":       "a rival",
+	"github.com/rabbitmq/amqp091-go":    "a rival's client",
+	"gonum.org/v1/plot":                 "for drawings only",
 }
 
 // faults names each of deps (import paths) that r must not reach.

@@ -4,6 +4,7 @@
 //
 //	bench/wheel.sh              the wheels: a table with the ratios, medians of 5
 //	bench/engine.sh             the whole engine and its rivals, in the same way
+//	go run ./bench/schemes      what articles on order timeouts teach, side by side
 //	go run ./bench/soak         mixed load for half an hour: nothing may grow
 //	go run ./bench/deadlock     hangs RussellLuo's timing wheel, and shows how
 //

@@ -9,4 +9,7 @@
 //     processed later waits in a ZSet, whose scores are whole seconds: it may start up
 //     to a second early. A forwarder moves what is due into a list, every 5 s unless
 //     told otherwise, and workers that found that list empty look again after a second.
+//
+// Its programs are children of bench/schemes: schemes runs the ways to close orders that need
+// RabbitMQ's client or asynq, plot draws what was measured.
 package peers

@@ -37,7 +37,7 @@ func StartMariaDB(ctx context.Context, args ...string) (*Server, error) {
 		end:   syscall.SIGKILL, // it has no children, and its data goes with it
 		commandLine: func(dir string, port int) []string {
 			return []string{
-				"--no-defaults", as, "--datadir=" + dir, "--port=" + strconv.Itoa(port), "--bind-address=127.0.0.1",
+				"--no-defaults", as, "--datadir=" + dir, tmpdir(dir), "--port=" + strconv.Itoa(port), "--bind-address=127.0.0.1",
 				"--socket=mariadb.sock", "--pid-file=mariadb.pid", // in the data folder
 				"--skip-name-resolve", "--max-connections=500",
 				"--innodb-buffer-pool-size=64M", "--innodb-log-file-size=32M", "--key-buffer-size=1M", "--aria-pagecache-buffer-size=8M",
@@ -47,9 +47,13 @@ func StartMariaDB(ctx context.Context, args ...string) (*Server, error) {
 		dsn: func(addr, database string) string { return fmt.Sprintf("root@tcp(%s)/%s", addr, database) },
 	}
 	return start(ctx, f, args, func(ctx context.Context, dir string) error {
-		install := exec.CommandContext(ctx, setup, "--no-defaults", as, "--datadir="+dir,
+		install := exec.CommandContext(ctx, setup, "--no-defaults", as, "--datadir="+dir, tmpdir(dir),
 			"--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve", "--innodb-log-file-size=32M")
 		install.Env = environ()
 		return output(install)
 	})
 }
+
+// tmpdir keeps a server's temporary tables in its data folder. In a shared folder, a server that
+// starts removes those of all the others.
+func tmpdir(dir string) string { return "--tmpdir=" + dir }

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"os"
@@ -112,5 +113,28 @@ func TestRanks(t *testing.T) {
 		{[]int64{-2000, 3000}, 0, -2},
 	} {
 		require.Equal(t, c.want, rankMS(c.us, c.q), "%v %v", c.us, c.q)
+	}
+}
+
+func TestEachTaskOfABatchIsACall(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	notes, err := OpenNotes(dir)
+	require.NoError(t, err)
+	failed := errors.New("failed")
+	h := notes.WrapBatch(func(_ context.Context, tasks []executor.Task) []error {
+		require.Len(t, tasks, 2)
+		return []error{nil, failed}
+	})
+	errs := h(t.Context(), []executor.Task{{ID: "a", Attempt: 1, Now: time.UnixMicro(5)}, {ID: "b", Attempt: 2, Now: time.UnixMicro(5)}})
+	require.Equal(t, []error{nil, failed}, errs)
+	n, err := readLogs(dir)
+	require.NoError(t, err)
+	require.NoError(t, notes.Close())
+	require.Len(t, n.calls, 2)
+	for i, want := range []sql.NullString{{}, {String: "failed", Valid: true}} {
+		require.Equal(t, []string{"a", "b"}[i], n.calls[i].orderNo)
+		require.Equal(t, want, n.calls[i].err)
+		require.True(t, n.calls[i].commitUS.Valid)
 	}
 }

@@ -36,6 +36,21 @@ func (n *Notes) Wrap(h executor.Handler) executor.Handler {
 	}
 }
 
+// WrapBatch is Wrap for a handler of batches: each task is noted as a call.
+func (n *Notes) WrapBatch(h executor.BatchHandler) executor.BatchHandler {
+	return func(ctx context.Context, tasks []executor.Task) []error {
+		numbers := make([]uint64, len(tasks))
+		for i, t := range tasks {
+			numbers[i] = n.log.enter(time.Now(), t)
+		}
+		errs := h(ctx, tasks)
+		for i, number := range numbers {
+			n.log.leave(time.Now(), number, errs[i])
+		}
+		return errs
+	}
+}
+
 // Moved notes that the engine's Schedule, called at begun, has returned nil just
 // now for an order whose expire_at was moved to a later one. What is claimed
 // from now on before that is early.
