@@ -115,8 +115,7 @@ func claimOfPeriods(o options, r Report, prefix, claim string) (Claim, bool) {
 	return c, len(figures) > 0
 }
 
-// claimOfLoss holds where a kill in mid-run lost what was due after it, but for those
-// that were at work.
+// claimOfLoss holds where all that expired after a kill in mid-run was never closed.
 func claimOfLoss(r Report) (Claim, bool) {
 	c := Claim{Claim: "the heap and the bare wheel lose all at a restart", Verdict: confirmed}
 	var figures []string
@@ -125,10 +124,10 @@ func claimOfLoss(r Report) (Claim, bool) {
 		if !ok || row.Kill == nil {
 			continue
 		}
-		if row.Kill.NeverClosed < row.Kill.Orders*2/5 {
+		if row.Kill.NeverClosed < row.Kill.AfterKill {
 			c.Verdict = refuted
 		}
-		figures = append(figures, fmt.Sprintf("%s: %d of %d never closed after a kill in mid-run", name, row.Kill.NeverClosed, row.Kill.Orders))
+		figures = append(figures, fmt.Sprintf("%s: %d of %d never closed, of which %d expired after the kill", name, row.Kill.NeverClosed, row.Kill.Orders, row.Kill.AfterKill))
 	}
 	c.Figure = strings.Join(figures, "; ")
 	return c, len(figures) > 0

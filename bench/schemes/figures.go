@@ -18,6 +18,7 @@ type Figures struct {
 	NeverClosed   int
 	DoubleEffects int // units given back to stock more than once
 	CallsTwice    int // calls for an order that had been called before
+	AfterKill     int // orders that expired after the process was killed, if it was
 
 	QueriesPerOrder   float64 // statements of the order database
 	CommandsPerOrder  float64 // of Redis, those inside scripts included
@@ -54,6 +55,16 @@ func judge(p scheme.Plan, calls []scheme.Call) Figures {
 	slices.Sort(late)
 	f.LateP50MS, f.LateP99MS, f.LateMaxMS = quantile(late, 0.5), quantile(late, 0.99), quantile(late, 1)
 	return f
+}
+
+// expireAfter is how many orders that are not paid in time expire after t.
+func expireAfter(p scheme.Plan, t time.Time) (n int) {
+	for i := range p.Orders {
+		if !p.Paid(i) && p.Order(i).ExpireAt.After(t) {
+			n++
+		}
+	}
+	return n
 }
 
 // quantile is the value that the part q of all does not exceed.

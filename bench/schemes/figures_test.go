@@ -25,6 +25,14 @@ func TestCallsAreJudgedByTheFirstOfEachOrder(t *testing.T) {
 	require.Equal(t, Figures{Orders: 9, Early: 1, CallsTwice: 1, LateP50MS: 5, LateP99MS: 300, LateMaxMS: 300}, f)
 }
 
+func TestWhatExpiresAfterAKillIsCountedWithoutWhatIsPaid(t *testing.T) {
+	t.Parallel()
+	p := scheme.Plan{Orders: 20, FirstMS: 1_000_000, Rate: 10}
+	require.Equal(t, 9, expireAfter(p, p.Order(9).ExpireAt))
+	require.Equal(t, 18, expireAfter(p, time.Time{}))
+	require.Zero(t, expireAfter(p, p.Last()))
+}
+
 func TestQuantilesOfNothingAreZero(t *testing.T) {
 	t.Parallel()
 	require.Zero(t, quantile(nil, 0.99))

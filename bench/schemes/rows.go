@@ -113,7 +113,7 @@ func rowNamed(name string) (row, bool) {
 // described are ways that are not measured, and what they can express.
 var described = []struct{ name, text string }{
 	{"RocketMQ", "delayed messages, 18 fixed levels from 1 s to 2 h in version 4, any time in 5. No Debian package. A delay of 30 minutes is a level; one of 25 is not. " +
-		"At least once, so the close must be idempotent; a message that was sent cannot be taken back"},
+		"At least once, so the close must be idempotent; in version 4 a message that was sent cannot be taken back"},
 	{"RabbitMQ delayed-message plugin", "x-delay per message, no head-of-line blocking. Not in Debian. What waits is in one node's Mnesia table, not replicated, and its authors " +
 		"advise against millions; it cannot be taken back"},
 	{"Redis Streams", "no delays of their own: a stream carries what is due from a poller's ZSet to a consumer group, whose XPENDING and XCLAIM are the ack that zset-ack builds by hand; " +

@@ -91,7 +91,8 @@ type work struct {
 	procs   []*process
 	files   []string // of calls
 
-	cpu     time.Duration // of processes that have been killed
+	killed  time.Time     // zero: not at all
+	cpu     time.Duration // of processes that have ended
 	memory  int64         // the most of one process
 	selects int64         // of this program
 	open    int           // orders that were never closed
@@ -171,6 +172,7 @@ func (w *work) work(ctx context.Context) error {
 			return err
 		}
 		w.killAll()
+		w.killed = time.Now()
 		if err := sleepUntil(ctx, time.Now().Add(restartAfter)); err != nil {
 			return err
 		}
@@ -246,6 +248,9 @@ func (w *work) figures(ctx context.Context) (f Figures, err error) {
 	}
 	f = judge(w.plan, calls)
 	f.NeverClosed = w.open
+	if w.kill {
+		f.AfterKill = expireAfter(w.plan, w.killed)
+	}
 	if f.DoubleEffects, err = scheme.DoubleEffects(ctx, w.servers.db); err != nil {
 		return f, err
 	}
