@@ -85,9 +85,8 @@
 // work is settled.
 //
 // There are two ready lists, each oldest first: fresh, for what came at most a
-// second after its due time, and backlog. While both wait, each gives half of
-// every claim, so neither an old heap of work nor a new storm starves the
-// other.
+// second after its due time, and backlog. While both wait they take turns, from one claim to
+// the next as well, so neither an old heap of work nor a new storm starves the other.
 //
 // # When the store is away
 //
