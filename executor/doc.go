@@ -66,7 +66,9 @@
 // To the store such an id is running: a cancel says that it has started, and no other
 // instance gets it. So where the workers are held up after all it is handed back, uncounted,
 // when it has waited for a third of its lease, and nothing more is claimed ahead until
-// they are fast again. Stop hands it back at once.
+// they are fast again. Stop hands it back at once. While a shard of the store is away
+// nothing is claimed ahead from the others, for else its runs without a claim, which need
+// workers that are free, would wait for the end of a storm there.
 //
 // # The states of an id in memory
 //
