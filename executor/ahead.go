@@ -17,8 +17,12 @@ const aheadFor = 20 * time.Millisecond
 // waits, none is made for a few.
 //
 // Where a call of the handler takes long it is none or nearly none, since what is claimed
-// here cannot run elsewhere meanwhile, and its lease goes by.
+// here cannot run elsewhere meanwhile, and its lease goes by. While a shard is away it is
+// none: workers that always have a next task would leave none to the runs without a claim.
 func (e *Executor) aheadLocked(free int) int {
+	if len(e.mu.away) > 0 {
+		return 0
+	}
 	most := e.aheadMostLocked()
 	room := most - e.waitingLocked()
 	if room < 1 || free == 0 && 2*room < most {

@@ -448,3 +448,41 @@ func lateOver(s Stats, d time.Duration) (n int) {
 	}
 	return n
 }
+
+// The workers are never idle in a storm of fast handlers, if all of it is claimed ahead.
+func TestAStormOfAnotherShardStarvesNoRunWithoutAClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var far noted[string]
+		r, half := onHalf(t, func(_ context.Context, task Task) error {
+			if task.Unclaimed {
+				far.add(task.ID)
+			}
+			time.Sleep(time.Millisecond)
+			return nil
+		}, func(c *Config) { c.Workers, c.RequireClaim = 1, false })
+		r.storm(100)
+		later(time.Second) // the handler is known to be fast
+		half.away.Store(true)
+		now := time.Now().UnixMilli()
+		var list []wheel.Due
+		add := func(id string) {
+			d := wheel.Due{ID: id, DueMS: now - 100_000 + int64(len(list))}
+			r.store.schedule(d.ID, d.DueMS)
+			list = append(list, d)
+		}
+		for i := range 8 {
+			add(fmt.Sprint("far ", i))
+			add(fmt.Sprint("near ", i))
+		}
+		for i := range 3000 {
+			add(fmt.Sprint("storm ", i))
+		}
+		r.Offer(list, FromWheel)
+		later(time.Second)
+		require.Len(t, far.all(), 8)
+		require.Positive(t, r.Ready(), "the storm goes on")
+		later(15 * time.Second)
+		half.away.Store(false)
+		later(time.Minute)
+	})
+}

@@ -200,3 +200,32 @@ func TestABatchThatIsStuckKeepsNoneOfItsTasks(t *testing.T) {
 		require.Zero(t, r.mu.spare)
 	})
 }
+
+// The settler sleeps, and the call that wakes it has fewer tasks to tell of than it had.
+func TestWhatIsLeftOfABatchWithALostLeaseIsSettledWhileOthersAreAtWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := batches(t, 2, func(ctx context.Context, tasks []Task) []error {
+			if tasks[0].ID == "long" {
+				time.Sleep(time.Hour)
+			} else {
+				<-ctx.Done()
+			}
+			return make([]error, len(tasks))
+		}, func(c *Config) { c.Workers, c.Lease, c.HandlerTimeout = 2, 6*time.Second, 2*time.Hour })
+		now := time.Now()
+		for _, id := range []string{"mine", "taken", "long"} {
+			r.store.schedule(id, now.UnixMilli())
+		}
+		r.Offer(due(now, "mine", "taken"), FromWheel)
+		later(time.Millisecond)
+		r.Offer(due(now, "long"), FromWheel)
+		later(time.Second)
+		r.store.mu.Lock()
+		r.store.running["taken"].token = "another's"
+		r.store.mu.Unlock()
+		later(2 * time.Second)
+		require.EqualValues(t, 1, r.Stats().LeaseLost)
+		require.EqualValues(t, 1, r.Stats().Done, "mine")
+		later(2 * time.Hour)
+	})
+}

@@ -122,6 +122,7 @@ func (e *Executor) finish(c *call, outcomes []outcome, goesOn bool) (next *call)
 		e.paceLocked(time.Since(c.begun))
 	}
 	e.overLocked(c)
+	first := len(e.mu.finished) == 0 // else somebody has woken the settler
 	for i, t := range c.tasks {
 		if c.abandoned || t.lost {
 			e.releaseLocked(t)
@@ -138,7 +139,7 @@ func (e *Executor) finish(c *call, outcomes []outcome, goesOn bool) (next *call)
 	if next == nil || e.lowLocked() {
 		wake(e.claimWake)
 	}
-	if !e.gatherLocked() || len(e.mu.finished) == len(c.tasks) {
+	if first || !e.gatherLocked() {
 		wake(e.settleWake)
 	}
 	return next

@@ -66,7 +66,9 @@
 // To the store such an id is running: a cancel says that it has started, and no other
 // instance gets it. So where the workers are held up after all it is handed back, uncounted,
 // when it has waited for a third of its lease, and nothing more is claimed ahead until
-// they are fast again. Stop hands it back at once.
+// they are fast again. Stop hands it back at once. While a shard of the store is away
+// nothing is claimed ahead from the others, for else its runs without a claim, which need
+// workers that are free, would wait for the end of a storm there.
 //
 // # The states of an id in memory
 //
@@ -85,9 +87,8 @@
 // work is settled.
 //
 // There are two ready lists, each oldest first: fresh, for what came at most a
-// second after its due time, and backlog. While both wait, each gives half of
-// every claim, so neither an old heap of work nor a new storm starves the
-// other.
+// second after its due time, and backlog. While both wait they take turns, from one claim to
+// the next as well, so neither an old heap of work nor a new storm starves the other.
 //
 // # When the store is away
 //

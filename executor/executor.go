@@ -99,6 +99,7 @@ type Executor struct {
 		heldMost   int              // its largest size so far
 		fresh      queue            // at most freshMS overdue when they came in
 		backlog    queue
+		oldTurn    bool               // while both wait, it is the backlog's turn
 		running    int                // tasks being claimed, or with a worker of the pool; not those of replaced calls
 		spare      int                // how many more tasks the workers spoken for could have had; not replaced ones
 		calls      map[*call]struct{} // handed to the pool, and not over; those of runs without a claim are not in it

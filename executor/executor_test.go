@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -439,6 +440,35 @@ func TestBothReadyListsGiveHalfOfAClaimOldestFirst(t *testing.T) {
 		}
 		require.Equal(t, []string{"new2", "old2", "new1"}, ids)
 		r.heard(batch, answers{dropped: batch.tasks})
+	})
+}
+
+func TestNoReadyListStarvesWhereWorkersAreFreeOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var runs noted[string]
+		r := setup(t, func(_ context.Context, task Task) error {
+			runs.add(task.ID)
+			time.Sleep(100 * time.Millisecond)
+			return nil
+		}, func(c *Config) { c.Workers = 1 })
+		start := time.Now()
+		var old []wheel.Due
+		for i := range 20 {
+			d := wheel.Due{ID: fmt.Sprint("old ", i), DueMS: start.Add(-time.Hour).UnixMilli()}
+			r.store.schedule(d.ID, d.DueMS)
+			old = append(old, d)
+		}
+		for i := range 100 { // twice what the worker can do
+			r.schedule(fmt.Sprint("new ", i), start.Add(time.Duration(i)*50*time.Millisecond))
+		}
+		r.Offer(old, FromSweep)
+		later(4 * time.Second)
+		ran := map[bool]int{}
+		for _, id := range runs.all() {
+			ran[strings.HasPrefix(id, "old")]++
+		}
+		require.InDelta(t, 20, ran[true], 2)
+		require.InDelta(t, 20, ran[false], 2)
 	})
 }
 

@@ -63,18 +63,15 @@ func (k *taking) claimedLocked() {
 	}
 }
 
-// readyLocked takes from the ready lists. While both wait, each gives half. What is asked
+// readyLocked takes from the ready lists. While both wait they take turns. What is asked
 // of a shard takes whole workers: up to BatchSize tasks each.
 func (k *taking) readyLocked() {
 	e := k.e
 	ahead := e.aheadLocked(k.free)
 	room := min(k.roomLocked(ahead), persist.MaxBatch)
 	asked := 0
-	for looked, taken := 0, 0; k.free > 0 || k.hasRoom() || ahead > 0; looked++ {
-		q := &e.mu.fresh
-		if q.len() == 0 || e.mu.backlog.len() > 0 && taken%2 == 1 {
-			q = &e.mu.backlog
-		}
+	for looked := 0; k.free > 0 || k.hasRoom() || ahead > 0; looked++ {
+		q, both := e.turnLocked()
 		if q.len() == 0 {
 			return
 		}
@@ -89,8 +86,8 @@ func (k *taking) readyLocked() {
 				return
 			}
 			q.pop()
-			if k.unclaimedLocked(t, o) {
-				taken++
+			if k.unclaimedLocked(t, o) && both {
+				e.mu.oldTurn = !e.mu.oldTurn
 			}
 			continue
 		}
@@ -121,8 +118,20 @@ func (k *taking) readyLocked() {
 		}
 		t.stage, t.worker, t.token = claiming, worker, p.token
 		asked++
-		taken++
+		if both {
+			e.mu.oldTurn = !e.mu.oldTurn
+		}
 	}
+}
+
+// turnLocked is the ready list whose turn it is, and whether both wait. Where one worker is free
+// at a time each take is of one task, so the turn outlasts it.
+func (e *Executor) turnLocked() (q *queue, both bool) {
+	both = e.mu.fresh.len() > 0 && e.mu.backlog.len() > 0
+	if e.mu.fresh.len() == 0 || both && e.mu.oldTurn {
+		return &e.mu.backlog, both
+	}
+	return &e.mu.fresh, both
 }
 
 // partOf is what is asked of shard; nil: nothing so far.
