@@ -122,10 +122,11 @@ func (s *Store) writeOnce(ctx context.Context, fn func(*tx) error) error {
 		switch {
 		case s.dialect.Retryable(err):
 			return err
-		case errors.Is(err, sql.ErrTxDone), err == context.Canceled, err == context.DeadlineExceeded:
-			// ctx ended just now: database/sql looks at it first, and rolls back.
-			return ctx.Err()
+		case errors.Is(err, sql.ErrTxDone):
+			return ctx.Err() // it ended just now, and database/sql has rolled back
 		}
+		// Also where ctx has ended: a driver that waits for the answer no longer then gives the error of
+		// ctx (pgx does, bare), and the server may have committed.
 		return fmt.Errorf("%w: commit: %w", order.ErrUnknownOutcome, err)
 	}
 	return nil
