@@ -27,6 +27,9 @@ func (s *Store) Close(ctx context.Context, orderNo string, now time.Time) (order
 	if err := f.Err(order.ErrInvalid); err != nil {
 		return order.Result{}, fmt.Errorf("close order %q: %w", orderNo, err)
 	}
+	if !check.Fits(orderNo) {
+		return order.Result{Outcome: order.NotFound}, nil
+	}
 	_, answered, err := s.screen(ctx, []string{orderNo}, now)
 	if err != nil {
 		return order.Result{}, fmt.Errorf("close order %q: %w", orderNo, err)

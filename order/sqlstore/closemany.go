@@ -45,6 +45,13 @@ func (s *Store) CloseMany(ctx context.Context, nos []string, now time.Time) ([]o
 		b.fail(nos, err)
 	} else {
 		distinct := slices.Compact(slices.Sorted(slices.Values(nos)))
+		distinct = slices.DeleteFunc(distinct, func(no string) bool {
+			if check.Fits(no) {
+				return false
+			}
+			b.results[no] = order.Result{Outcome: order.NotFound}
+			return true
+		})
 		for part := range slices.Chunk(distinct, maxTogether) {
 			s.closePart(ctx, part, now, &b)
 		}
