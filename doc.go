@@ -52,7 +52,8 @@
 // retried, more and more seldom, with a warning each time, until it is cancelled, or
 // dead after Retry.Attempts: cancel when the transaction has certainly failed. After
 // an unknown outcome (order.ErrUnknownOutcome) do not: the order may stand, and would
-// never be closed. Cancel also after a payment has committed: a close that comes first
+// never be closed. Nor where an order of that id stands already (order.ErrDuplicate):
+// the task is its task, to be scheduled again by its own expire_at. Cancel also after a payment has committed: a close that comes first
 // finds the order paid and does nothing.
 //
 // # The dead

@@ -92,8 +92,10 @@
 //
 //   - Test the number of rows that the UPDATE changed, not a status that was read before it.
 //   - Schedule an order before its transaction commits, with the expire_at that the row will have, and
-//     cancel it when the transaction has certainly failed, not after ErrUnknownOutcome: a crash between
-//     the two leaves a task without an order, and never an order without a task.
+//     cancel it when the transaction has certainly failed: a crash between the two leaves a task
+//     without an order, and never an order without a task. Do not cancel after ErrUnknownOutcome, for the
+//     order may stand, nor where one of that number stands already, for the task is now that order's:
+//     schedule it again by the expire_at of its row.
 //   - A DATETIME of whole seconds must hold expire_at rounded up to the second, and Schedule must
 //     be given that same second: the order then closes up to a second later than asked, never
 //     early. Rounded down, or to the nearest as MySQL does by itself, it closes early.

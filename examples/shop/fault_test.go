@@ -44,6 +44,8 @@ func TestEachFaultHasAStatusAndSaysWhatToDo(t *testing.T) {
 		"a sku twice":      {"POST /orders " + item(`{"sku":"tea","quantity":1},{"sku":"tea","quantity":1}`), 422, `items[1].sku is "tea", that of items[0]: add the quantities up in one line`},
 		"a long id":        {"POST /orders " + item(`{"sku":"`+strings.Repeat("x", 257)+`","quantity":1}`), 422, "items[0].sku has 257 bytes: give 1 to 256"},
 		"a NUL":            {"POST /orders " + item(`{"sku":"\u0000","quantity":1}`), 422, `items[0].sku is "\x00": give UTF-8 without a NUL`},
+		"no text":          {"GET /stock/%FF", 422, `sku is "\xff": give UTF-8 without a NUL`},
+		"a number of none": {"GET /orders/%00", 404, `find order "\x00": order: no such order: create it first, or look at its number`},
 		"a negative price": {`POST /orders/open/pay {"payment_id":"q","amount":-1}`, 422, "amount is -1: give 0 to 9223372036854775807"},
 		"another amount":   {`POST /orders/open/pay {"payment_id":"q","amount":499}`, 422, `payment "q" of order "open": order: the payment's amount is not the order's: the order asks for 500, the payment has 499: pay just the amount`},
 		"no instant":       {`POST /orders/open/extend {"expire_at":"soon"}`, 422, `expire_at is "soon": give an instant as 2026-01-02T15:04:05Z`},

@@ -44,7 +44,8 @@ type scanStats struct {
 	Problem         string // of the last round; empty: none
 }
 
-// run makes a round at each instant of next until ctx ends. Where only the scan closes some
+// run makes a round at each instant of next until ctx ends, and a minute after one that failed, so
+// that a database that was away at 3 o'clock does not cost a night. Where only the scan closes some
 // orders, the first round is made at once.
 func (s *scan) run(ctx context.Context) {
 	if s.share < everyOrder {
@@ -54,10 +55,19 @@ func (s *scan) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(time.Until(s.next(time.Now()))):
+		case <-time.After(s.pause(time.Now())):
 		}
 		s.round(ctx)
 	}
+}
+
+// pause is how long to wait for the next round.
+func (s *scan) pause(now time.Time) time.Duration {
+	pause := s.next(now).Sub(now)
+	if s.stats().Problem != "" {
+		return min(pause, scanAlone)
+	}
+	return pause
 }
 
 func (s *scan) round(ctx context.Context) {

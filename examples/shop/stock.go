@@ -17,6 +17,11 @@ type stockView struct {
 
 func (a *api) getStock(_ http.ResponseWriter, r *http.Request) (reply, error) {
 	v := stockView{SKU: r.PathValue("sku")}
+	var f faults
+	f.id("sku", v.SKU)
+	if err := f.err(); err != nil {
+		return reply{}, err // some databases would not look for it, but fail
+	}
 	err := a.shop.store.DB().QueryRowContext(r.Context(), a.dialect.Rebind(
 		`SELECT stock, lock_stock, sold FROM sku_stock WHERE sku_id = ?`), v.SKU).Scan(&v.Stock, &v.Locked, &v.Sold)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -22,6 +22,9 @@ func (s *Store) Abandon(ctx context.Context, orderNo string, now time.Time) (ord
 	if err := f.Err(order.ErrInvalid); err != nil {
 		return order.Result{}, fmt.Errorf("abandon order %q: %w", orderNo, err)
 	}
+	if !check.Fits(orderNo) {
+		return order.Result{Outcome: order.NotFound}, nil
+	}
 	var res order.Result
 	err := s.write(ctx, func(t *tx) (err error) {
 		res, err = t.abandon(orderNo, now.UnixMilli())

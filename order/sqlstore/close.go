@@ -27,6 +27,9 @@ func (s *Store) Close(ctx context.Context, orderNo string, now time.Time) (order
 	if err := f.Err(order.ErrInvalid); err != nil {
 		return order.Result{}, fmt.Errorf("close order %q: %w", orderNo, err)
 	}
+	if !check.Fits(orderNo) {
+		return order.Result{Outcome: order.NotFound}, nil
+	}
 	_, answered, err := s.screen(ctx, []string{orderNo}, now)
 	if err != nil {
 		return order.Result{}, fmt.Errorf("close order %q: %w", orderNo, err)
@@ -34,13 +37,13 @@ func (s *Store) Close(ctx context.Context, orderNo string, now time.Time) (order
 	if res, ok := answered[orderNo]; ok {
 		return res, nil
 	}
-	return s.closeOne(ctx, orderNo, now)
+	return s.closeOne(ctx, orderNo, now, always)
 }
 
 // closeOne closes an order that nothing holds back.
-func (s *Store) closeOne(ctx context.Context, orderNo string, now time.Time) (order.Result, error) {
+func (s *Store) closeOne(ctx context.Context, orderNo string, now time.Time, patience time.Duration) (order.Result, error) {
 	var res order.Result
-	err := s.write(ctx, func(t *tx) (err error) {
+	err := s.writeFor(ctx, patience, func(t *tx) (err error) {
 		res, err = t.close(orderNo, now.UnixMilli())
 		return err
 	})

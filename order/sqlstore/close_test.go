@@ -1,6 +1,8 @@
 package sqlstore_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -179,5 +181,30 @@ func TestACloseWithoutASaneClockIsRefused(t *testing.T) {
 			_, err := s.Close(t.Context(), "o", now)
 			require.ErrorIs(t, err, order.ErrInvalid)
 		}
+	})
+}
+
+// PostgreSQL refuses such a text instead of not finding it: one in a batch would have all of it closed
+// one by one.
+func TestANumberThatNoOrderCanHaveIsThatOfNoOrder(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, db backend) {
+		s := setup(t, db)
+		s.create("o")
+		s.create("p")
+		unfit := []string{"", "a\x00b", "\xff", strings.Repeat("n", 257)}
+		for _, no := range unfit {
+			require.Equal(t, order.NotFound, s.close(no, due).Outcome)
+			res, err := s.Abandon(t.Context(), no, t0)
+			require.NoError(t, err)
+			require.Equal(t, order.NotFound, res.Outcome)
+			require.ErrorIs(t, s.Extend(t.Context(), no, due), order.ErrUnknownOrder)
+			_, _, err = s.Find(t.Context(), no)
+			require.ErrorIs(t, err, order.ErrUnknownOrder)
+		}
+		results, errs := s.CloseMany(t.Context(), append(unfit, "o", "p"), due)
+		require.Equal(t, make([]error, 6), errs)
+		require.Equal(t, "[unknown order unknown order unknown order unknown order closed closed]", fmt.Sprint(results))
+		require.Zero(t, s.Stats().BatchesFailed)
 	})
 }

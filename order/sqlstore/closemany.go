@@ -15,13 +15,28 @@ import (
 // that it is short, and that its arguments fit into every dialect's statements.
 const maxTogether = 500
 
+// togetherFor is how long a transaction of CloseMany is tried again: a row that somebody keeps locked
+// must cost neither its batch, nor those that are closed one by one behind its order, all the time
+// that ctx has.
+const togetherFor = 3 * time.Second
+
+// patience is that of a transaction of CloseMany. Where there is one writer all wait for the same
+// lock, and one by one is no way around it.
+func (s *Store) patience() time.Duration {
+	if s.dialect.SingleWriter() {
+		return always
+	}
+	return togetherFor
+}
+
 // CloseMany closes many orders as Close does, most of them in one transaction, and answers for
 // each, in the order of nos. An order whose answer is an error is not closed, but after
 // order.ErrUnknownOutcome perhaps; the others are not concerned.
 //
 // Where the transaction fails, whatever for, its orders are closed one by one, so that one bad
-// order holds up no other. So are those that another transaction has locked just now. A number
-// that stands in nos twice gets the same answer twice.
+// order holds up no other. So are those that another transaction has locked just now; what stays
+// locked is order.ErrBusy sooner than by Close. A number that stands in nos twice gets the same
+// answer twice.
 func (s *Store) CloseMany(ctx context.Context, nos []string, now time.Time) ([]order.Result, []error) {
 	b := batch{results: map[string]order.Result{}, errs: map[string]error{}}
 	var f check.Faults
@@ -30,6 +45,13 @@ func (s *Store) CloseMany(ctx context.Context, nos []string, now time.Time) ([]o
 		b.fail(nos, err)
 	} else {
 		distinct := slices.Compact(slices.Sorted(slices.Values(nos)))
+		distinct = slices.DeleteFunc(distinct, func(no string) bool {
+			if check.Fits(no) {
+				return false
+			}
+			b.results[no] = order.Result{Outcome: order.NotFound}
+			return true
+		})
 		for part := range slices.Chunk(distinct, maxTogether) {
 			s.closePart(ctx, part, now, &b)
 		}
@@ -68,14 +90,14 @@ func (s *Store) closePart(ctx context.Context, nos []string, now time.Time, b *b
 		left = s.closeTogether(ctx, clear, now, b)
 	}
 	for _, no := range left {
-		b.results[no], b.errs[no] = s.closeOne(ctx, no, now)
+		b.results[no], b.errs[no] = s.closeOne(ctx, no, now, s.patience())
 	}
 }
 
 // closeTogether closes nos in one transaction and returns those that have no answer from it.
 func (s *Store) closeTogether(ctx context.Context, nos []string, now time.Time, b *batch) (left []string) {
 	var found map[string]order.Result
-	err := s.write(ctx, func(t *tx) (err error) {
+	err := s.writeFor(ctx, s.patience(), func(t *tx) (err error) {
 		found, err = t.closeMany(nos, now.UnixMilli())
 		return err
 	})

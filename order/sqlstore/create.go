@@ -13,12 +13,15 @@ import (
 // Create places an order: unpaid, its stock locked, its coupon frozen, in one transaction.
 // expire_at is rounded up to the millisecond. now is the time of creation, by which the coupon must
 // be valid. Schedule the order with the engine first, and cancel it when Create fails
-// with anything but order.ErrUnknownOutcome.
+// with anything but these two:
+//   - order.ErrUnknownOutcome: it may stand. Call again with the same order, and nil or
+//     order.ErrDuplicate both mean that it stands.
+//   - order.ErrDuplicate: an order of that number stands, and the task is its own. Where it is
+//     unpaid, schedule it again by its own expire_at (see Find).
 //
-// Errors: order.ErrInvalid (every fault at once), order.ErrDuplicate, order.ErrOutOfStock (names
-// the sku and what is left), order.ErrCoupon (says why), order.ErrTooManyUnpaid (names
-// count and limit; see Options.MaxUnpaid), order.ErrBusy, and order.ErrUnknownOutcome: call again with the same order, and nil or order.ErrDuplicate both mean
-// that it stands.
+// Other errors: order.ErrInvalid (every fault at once), order.ErrOutOfStock (names the sku and what is
+// left), order.ErrCoupon (says why), order.ErrTooManyUnpaid (names count and limit; see
+// Options.MaxUnpaid), order.ErrBusy.
 func (s *Store) Create(ctx context.Context, o order.Order, now time.Time) error {
 	if err := o.Validate(); err != nil {
 		return fmt.Errorf("create order %s: %w", check.Quote(o.No), err)

@@ -18,6 +18,7 @@ type cutter struct {
 	l      net.Listener
 	server string
 	next   atomic.Pointer[cut]
+	hold   func() // called where an answer is withheld
 
 	mu    sync.Mutex
 	conns []net.Conn
@@ -30,6 +31,9 @@ type cut string
 const (
 	atRequest cut = "before the request has reached the server"
 	atAnswer  cut = "before the answer has reached the store"
+
+	// No cut: the answer is withheld, and the store waits.
+	withheld cut = "the answer is withheld"
 )
 
 func newCutter(t *testing.T, server string) *cutter {
@@ -78,7 +82,10 @@ func (c *cutter) carry(to, from net.Conn, here cut) {
 				c.cutAll()
 				return
 			}
-			if _, err := to.Write(b[:n]); err != nil {
+			if next := c.next.Load(); next != nil && *next == withheld && here == atAnswer {
+				c.next.Store(nil)
+				c.hold()
+			} else if _, err := to.Write(b[:n]); err != nil {
 				return
 			}
 		}
@@ -159,6 +166,27 @@ func TestAConnectionThatIsCutAtAStepAppliesAllOrNothing(t *testing.T) {
 			})
 		}
 	})
+}
+
+// A customer hangs up while the server's answer to a commit is on its way. (The driver of MySQL waits for
+// it all the same.)
+func TestACtxThatEndsBeforeTheAnswerToACommitDoesNotDenyIt(t *testing.T) {
+	t.Parallel()
+	s, c, wire := setupCut(t, named("postgres"))
+	ctx, hangUp := context.WithCancel(t.Context())
+	defer hangUp()
+	wire.hold = hangUp
+	c.arm(faults{before: func(_ context.Context, step string) error {
+		if step == "commit" {
+			next := withheld
+			wire.next.Store(&next)
+		}
+		return nil
+	}})
+	err := s.Create(ctx, newOrder("o"), t0)
+	c.disarm()
+	require.ErrorIs(t, err, order.ErrUnknownOutcome)
+	require.ErrorIs(t, s.Create(t.Context(), newOrder("o"), t0), order.ErrDuplicate, "it stands")
 }
 
 // The pool holds connections that the server, or something between, has closed meanwhile.

@@ -41,7 +41,8 @@
 //
 // CloseMany closes many orders in one transaction, with about as many statements as one close has.
 // It skips what others have locked, and closes that, and each order of a transaction that failed, by
-// itself. The engine uses it so:
+// itself. What stays locked is given up after some seconds (order.ErrBusy), and costs the others no more
+// than these. The engine uses it so:
 //
 //	BatchHandler: orderwheel.ClosingMany(store),
 //

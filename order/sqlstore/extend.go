@@ -22,6 +22,9 @@ func (s *Store) Extend(ctx context.Context, orderNo string, expireAt time.Time) 
 	if err := f.Err(order.ErrInvalid); err != nil {
 		return fmt.Errorf("extend order %q: %w", orderNo, err)
 	}
+	if !check.Fits(orderNo) {
+		return fmt.Errorf("extend order %s: %w", check.Quote(orderNo), order.ErrUnknownOrder)
+	}
 	err := s.write(ctx, func(t *tx) error { return t.extend(orderNo, order.CeilMS(expireAt)) })
 	if err != nil {
 		return fmt.Errorf("extend order %q: %w", orderNo, err)

@@ -26,14 +26,17 @@ type Message struct {
 //		Redis:          rdb,
 //		Namespace:      "outbox",
 //		ReconcileEvery: time.Second,
+//		Retry:          orderwheel.Retry{Attempts: -1}, // or what is dead is sent no more
 //		Source:         store.Outbox(),
 //		Handler: func(ctx context.Context, t executor.Task) error {
 //			return store.Outbox().Relay(ctx, t.ID, t.Now, send)
 //		},
 //	})
 //
-// Its Source finds what is unsent within ReconcileEvery. To send sooner, schedule the order with
-// that engine in Options.AfterClose; what this misses the Source finds.
+// Its Source finds what is unsent within ReconcileEvery, but for what is dead: with bounded
+// attempts, messages to a service that is away for longer than these last wait for an operator. To
+// send sooner, schedule the order with that engine in Options.AfterClose; what this misses the
+// Source finds.
 type Outbox struct{ s *Store }
 
 // Outbox is the store's outbox.

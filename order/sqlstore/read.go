@@ -14,6 +14,9 @@ import (
 // Find reads an order and its state; its items are in the order of sku. order.ErrUnknownOrder is
 // returned when there is none.
 func (s *Store) Find(ctx context.Context, orderNo string) (order.Order, order.Status, error) {
+	if !check.Fits(orderNo) {
+		return order.Order{}, "", fmt.Errorf("find order %s: %w", check.Quote(orderNo), order.ErrUnknownOrder)
+	}
 	var o order.Order
 	var status order.Status
 	err := s.retry(ctx, func() (err error) {

@@ -59,7 +59,12 @@ func (t *tx) move(m move, orderNo string, it order.Item, atMS int64) (*shortage,
 // settleStock applies m, which takes from lock_stock, to all lines of an order. What the order
 // locked must be there.
 func (t *tx) settleStock(m move, orderNo string, atMS int64) error {
-	items, err := t.items(orderNo)
+	items, err := t.items(itemsOf, orderNo)
+	if err == nil && len(items) == 0 {
+		// Every order has a line. A snapshot that is older than the order does not show them (MySQL at
+		// REPEATABLE READ, whose UPDATE changes a row that the snapshot has not); a locking read does.
+		items, err = t.items(itemsOf+t.locking(wait), orderNo)
+	}
 	if err != nil {
 		return err
 	}
@@ -76,10 +81,10 @@ func (t *tx) settleStock(m move, orderNo string, atMS int64) error {
 	return nil
 }
 
-// items reads the lines of an order in the order of sku, by bytes. Every transaction takes the rows
-// of sku_stock in this order, so no two wait for each other.
-func (t *tx) items(orderNo string) ([]order.Item, error) {
-	rows, err := t.query(itemsOf, orderNo)
+// items reads the lines of an order by query, in the order of sku, by bytes. Every transaction takes
+// the rows of sku_stock in this order, so no two wait for each other.
+func (t *tx) items(query, orderNo string) ([]order.Item, error) {
+	rows, err := t.query(query, orderNo)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -18,6 +19,9 @@ const (
 	maxAttempts = 50
 	firstPause  = 2 * time.Millisecond
 	maxPause    = 100 * time.Millisecond
+
+	// always is the patience of a transaction that no other order waits for.
+	always time.Duration = math.MaxInt64
 )
 
 // Store keeps orders in a SQL database. Its methods may be called by many goroutines at once, and
@@ -66,18 +70,28 @@ var errMoved = errors.New("changed by another transaction")
 // nothing is applied. Transactions that others stopped, or that lost their connection before the
 // commit, run again, fn included.
 func (s *Store) write(ctx context.Context, fn func(*tx) error) error {
-	return s.retry(ctx, func() error { return s.writeOnce(ctx, fn) })
+	return s.writeFor(ctx, always, fn)
 }
 
-// retry runs try until it is neither stopped by others nor loses its connection, ctx ends, or maxAttempts were made.
+// writeFor is write, but what failed when patience is over is not tried again.
+func (s *Store) writeFor(ctx context.Context, patience time.Duration, fn func(*tx) error) error {
+	return s.retryFor(ctx, patience, func() error { return s.writeOnce(ctx, fn) })
+}
+
 func (s *Store) retry(ctx context.Context, try func() error) error {
-	pause := firstPause
+	return s.retryFor(ctx, always, try)
+}
+
+// retryFor runs try until it is neither stopped by others nor loses its connection, ctx ends,
+// maxAttempts were made, or patience is over.
+func (s *Store) retryFor(ctx context.Context, patience time.Duration, try func() error) error {
+	begun, pause := time.Now(), firstPause
 	for attempt := 1; ; attempt++ {
 		err := try()
 		if err == nil || !s.again(err) {
 			return err
 		}
-		if attempt == maxAttempts {
+		if attempt == maxAttempts || time.Since(begun) >= patience {
 			return fmt.Errorf("%w, %d times: %w", order.ErrBusy, attempt, err)
 		}
 		select {
@@ -122,10 +136,11 @@ func (s *Store) writeOnce(ctx context.Context, fn func(*tx) error) error {
 		switch {
 		case s.dialect.Retryable(err):
 			return err
-		case errors.Is(err, sql.ErrTxDone), err == context.Canceled, err == context.DeadlineExceeded:
-			// ctx ended just now: database/sql looks at it first, and rolls back.
-			return ctx.Err()
+		case errors.Is(err, sql.ErrTxDone):
+			return ctx.Err() // it ended just now, and database/sql has rolled back
 		}
+		// Also where ctx has ended: a driver that waits for the answer no longer then gives the error of
+		// ctx (pgx does, bare), and the server may have committed.
 		return fmt.Errorf("%w: commit: %w", order.ErrUnknownOutcome, err)
 	}
 	return nil

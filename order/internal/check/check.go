@@ -26,9 +26,14 @@ func (f *Faults) Add(field string, value any, remedy string) {
 	f.list = append(f.list, fmt.Sprintf("%s is %v: %s", field, value, remedy))
 }
 
-// ID notes an id that a text key of some SQL dialect could not hold as it is.
+// Fits reports whether a text key of every SQL dialect can hold id as it is.
+func Fits(id string) bool {
+	return id != "" && len(id) <= MaxIDLen && utf8.ValidString(id) && !strings.ContainsRune(id, 0)
+}
+
+// ID notes an id that does not fit.
 func (f *Faults) ID(field, id string) {
-	if id != "" && len(id) <= MaxIDLen && utf8.ValidString(id) && !strings.ContainsRune(id, 0) {
+	if Fits(id) {
 		return
 	}
 	f.Add(field, Quote(id), fmt.Sprintf("give 1 to %d bytes of UTF-8 without a NUL", MaxIDLen))
