@@ -13,6 +13,9 @@ SOAK      ?= -d 30m
 # The tests of persist that are not built under -race: long computations, ten times slower there.
 UNRACED = $$(grep -rl '^//go:build !race' --include='*_test.go' persist | xargs grep -hoP '^func \KTest\w+' | paste -sd '|')
 
+# The tests of sqlstore that let many orders race: under -race, where SQLite is slow, they are few.
+RACES = $$(grep -l 'races()' order/sqlstore/*_test.go | xargs grep -hoP '^func \KTest\w+' | paste -sd '|')
+
 # Nested modules with tests of their own.
 NESTED := $(patsubst %/go.mod,%,$(wildcard bench/*/go.mod))
 
@@ -24,6 +27,7 @@ help: ## list the targets
 test: servers ## run all tests under -race; as root, first install the servers that they need
 	ORDERWHEEL_REQUIRE_SERVERS=1 $(GOTEST) -race -timeout 20m ./... ./.ci/gotest
 	ORDERWHEEL_REQUIRE_SERVERS=1 $(GOTEST) -run "^($(UNRACED))$$" -timeout 20m ./persist
+	ORDERWHEEL_REQUIRE_SERVERS=1 $(GOTEST) -run "^($(RACES))$$" -timeout 20m ./order/sqlstore
 	@for dir in $(NESTED); do ORDERWHEEL_REQUIRE_SERVERS=1 go test -C $$dir -race ./...; done
 
 .PHONY: test-long
