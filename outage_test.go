@@ -82,7 +82,10 @@ func outage() time.Duration {
 func (l *ledger) once(t *testing.T, eng *orderwheel.Engine, server *redistest.Server, n int) {
 	t.Helper()
 	empty(t, server.Client(t))
-	require.Eventually(t, func() bool { s := eng.Stats().Executor; return s.Running+s.Ready+s.Awaiting == 0 }, hang, time.Millisecond)
+	require.Eventually(t, func() bool { // the last acks are in Redis, their answers on the way
+		s := eng.Stats().Executor
+		return s.Running+s.Ready+s.Awaiting == 0 && s.Done >= uint64(n)
+	}, hang, time.Millisecond)
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	require.Len(t, l.effects, n)

@@ -93,7 +93,7 @@ func (s *shop) release(ctx context.Context, m sqlstore.Message) error {
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Idempotency-Key", m.Kind+" "+m.OrderNo)
+	req.Header.Set("Idempotency-Key", m.Kind+" "+url.QueryEscape(m.OrderNo))
 	resp, err := s.client.Do(req)
 	if err != nil {
 		return err

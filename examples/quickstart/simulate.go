@@ -47,7 +47,8 @@ func (s *simulation) create(ctx context.Context, o order.Order) error {
 		return fmt.Errorf("schedule order %q: %w", o.No, err)
 	}
 	err = s.store.Create(ctx, o, now)
-	if err != nil && !errors.Is(err, order.ErrUnknownOutcome) { // unknown: it may stand, so its task must
+	if err != nil && !errors.Is(err, order.ErrUnknownOutcome) && !errors.Is(err, order.ErrDuplicate) {
+		// Else the order stands, or may, and so must its task.
 		_, cancelErr := s.engine.Cancel(context.WithoutCancel(ctx), o.No)
 		return errors.Join(err, cancelErr)
 	}

@@ -14,6 +14,7 @@
 //	sku_stock      units of a sku: stock (free), lock_stock (of unpaid orders), sold
 //	stock_ledger   what each order did to each sku: lock, then release or sell; each once, by its key
 //	user_coupons   unused -> frozen -> used, or back to unused or expired
+//	payments       the id of each payment that was recorded, for one order
 //	refunds        money that goes back, one row a payment; sending it is the application's
 //	outbox         what closes have to tell other systems, one row a message, and when it was sent
 //	close_log      one row for each close that changed something

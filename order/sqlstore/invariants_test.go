@@ -37,6 +37,11 @@ var invariants = []struct{ name, query, only string }{
 		WHERE l.order_no IS NULL OR l.low <> i.quantity OR l.high <> i.quantity OR l.locks <> 1
 			OR l.releases <> CASE WHEN o.status = 'closed' THEN 1 ELSE 0 END
 			OR l.sales <> CASE WHEN o.status = 'paid' THEN 1 ELSE 0 END`},
+	{name: "each payment is recorded for one order, which it paid or whose refund it is", query: `
+		SELECT p.payment_id, p.order_no, o.order_no, r.order_no FROM payments p
+		LEFT JOIN orders o ON o.payment_id = p.payment_id
+		LEFT JOIN refunds r ON r.payment_id = p.payment_id
+		WHERE (o.order_no IS NULL) = (r.order_no IS NULL) OR COALESCE(o.order_no, r.order_no) <> p.order_no`},
 	{name: "the ledger: each row belongs to a line", query: `
 		SELECT l.order_no, l.sku_id, l.op FROM stock_ledger l
 		LEFT JOIN order_items i ON i.order_no = l.order_no AND i.sku_id = l.sku_id WHERE i.order_no IS NULL`},

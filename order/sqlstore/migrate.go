@@ -52,6 +52,7 @@ func (t *tx) migrate(list []migration) (err error) {
 		// The lock is the connection's, which other transactions will use. Where the connection is
 		// lost so is the lock.
 		defer func() {
+			t.ctx = context.WithoutCancel(t.ctx) // or the connection would keep it, where ctx has ended
 			_, unlockErr := t.exec(unlock)
 			err = errors.Join(err, unlockErr)
 		}()

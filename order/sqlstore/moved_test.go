@@ -76,6 +76,28 @@ func TestARowThatChangesBetweenTwoStatementsIsLookedAtAgain(t *testing.T) {
 				run:   func(s *shop) (any, error) { _, err := pay(s); return nil, requireIs(s, err, order.ErrPaymentReused) },
 				check: func(s *shop) { require.Equal(s.t, order.Unpaid, s.status("o")) },
 			},
+			"pay: the same payment was refunded for another order just now": {
+				prepare: func(s *shop) {
+					s.create("o")
+					s.create("other")
+					s.close("other", due)
+					s.pay(payment("p", "other"))
+				},
+				step:  "query SELECT 'order',",
+				run:   func(s *shop) (any, error) { _, err := pay(s); return nil, requireIs(s, err, order.ErrPaymentReused) },
+				check: func(s *shop) { require.Equal(s.t, order.Unpaid, s.status("o"), "no goods for money that goes back") },
+			},
+			"pay, for a closed order: the same payment paid another just now": {
+				prepare: func(s *shop) {
+					s.create("o")
+					s.close("o", due)
+					s.create("other")
+					s.pay(payment("p", "other"))
+				},
+				step:  "query SELECT 'order',",
+				run:   func(s *shop) (any, error) { _, err := pay(s); return nil, requireIs(s, err, order.ErrPaymentReused) },
+				check: func(s *shop) { require.Zero(s.t, s.count(`SELECT COUNT(*) FROM refunds`), "no money back for goods") },
+			},
 			"create: stock came back just now": {
 				prepare: func(*shop) {},
 				step:    "exec UPDATE sku_stock",

@@ -45,6 +45,10 @@ func (t *tx) pay(p order.Payment) (order.PayOutcome, error) {
 	if out, err := t.recorded(p); err != nil || out != 0 {
 		return out, err
 	}
+	// One payment told for two orders at once would find neither recorded: the key decides.
+	if _, err := t.exec(`INSERT INTO payments (payment_id, order_no) VALUES (?, ?)`, p.ID, p.OrderNo); err != nil {
+		return 0, t.recordedMeanwhile(err)
+	}
 	atMS := p.At.UnixMilli()
 	n, err := t.exec(`
 		UPDATE orders SET status = 'paid', payment_id = ?, paid_at = ?
