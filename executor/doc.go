@@ -27,7 +27,8 @@
 //     with backoff; after the last attempt, or an error made by Permanent, the task is
 //     buried with the reason, and stands among the dead in the store: nothing is
 //     dropped. An attempt counts when it is claimed, so a task that kills its process
-//     is buried, too: by the claim after its last attempt.
+//     is buried, too: by the claim after its last attempt. What was claimed ahead when the
+//     process died has had an attempt as well, though it had not begun.
 //   - While the store is away, what is due runs without a claim, by the rules below;
 //     with RequireClaim nothing runs. Either way all of it is claimed and run in the
 //     ordinary way once the store is back.
