@@ -86,7 +86,7 @@ func (s *shop) fill() {
 }
 
 // tables are those of the store, each before those that refer to it.
-var tables = []string{"sku_stock", "orders", "order_items", "stock_ledger", "user_coupons", "refunds", "close_log", "user_unpaid", "outbox"}
+var tables = []string{"sku_stock", "orders", "order_items", "stock_ledger", "user_coupons", "payments", "refunds", "close_log", "user_unpaid", "outbox"}
 
 // reset empties the shop and fills it again.
 func (s *shop) reset() {

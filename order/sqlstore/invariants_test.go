@@ -180,6 +180,7 @@ func TestTheInvariantsReportWhatIsPlanted(t *testing.T) {
 			{`UPDATE user_unpaid SET unpaid = 2`, "each user: the count"},
 			{`DELETE FROM user_unpaid`, "each user: the count"},
 			{`INSERT INTO user_unpaid VALUES ('nobody', 1)`, "each user: the count"},
+			{`INSERT INTO payments VALUES ('nobody', 'open')`, "recorded for one order"},
 			{`INSERT INTO refunds VALUES ('p', 'paid', 500, '', 0)`, "did not pay"},
 			{`INSERT INTO refunds VALUES ('q', 'open', 500, '', 0)`, "did not pay"},
 		} {
