@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/orderwheel/orderwheel/bench/internal/scheme"
+	"github.com/orderwheel/orderwheel/internal/childproc"
 )
 
 // process is a child that runs one scheme. One goroutine at a time may call its methods.
@@ -35,7 +36,7 @@ func spawn(ctx context.Context, program string, j scheme.Job) (*process, error) 
 	p := &process{name: j.Scheme, cmd: exec.Command(program), told: make(chan string, 16), said: new(tail)}
 	p.cmd.Env = append(os.Environ(), scheme.JobVariable+"="+string(text))
 	p.cmd.Stderr = p.said
-	p.cmd.SysProcAttr = dieWithParent()
+	p.cmd.SysProcAttr = childproc.DieWithParent()
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/orderwheel/orderwheel/internal/childproc"
 	"github.com/orderwheel/orderwheel/internal/loopback"
 )
 
@@ -33,7 +34,7 @@ func startRedis(ctx context.Context, dir string, args ...string) (*redisServer, 
 	s := &redisServer{addr: addr, cmd: exec.Command("redis-server", append([]string{"--bind", "127.0.0.1", "--port", port, "--dir", dir,
 		"--save", "", "--appendonly", "yes", "--appendfsync", "everysec", "--loglevel", "warning"}, args...)...)}
 	s.cmd.Stdout, s.cmd.Stderr = said, said
-	s.cmd.SysProcAttr = dieWithParent()
+	s.cmd.SysProcAttr = childproc.DieWithParent()
 	if err := s.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start redis-server: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/orderwheel/orderwheel/examples/internal/local"
 	"github.com/orderwheel/orderwheel/executor"
 )
 
@@ -33,8 +34,8 @@ type coupons struct{ db *sql.DB }
 
 // grant gives a user a coupon of a campaign.
 func (c coupons) grant(ctx context.Context, id, campaign, user string, expireAt time.Time) error {
-	return c.write(ctx, func(tx *sql.Tx) error {
-		n, err := changed(tx.ExecContext(ctx, `UPDATE campaigns SET quota = quota - 1 WHERE id = ? AND quota > 0`, campaign))
+	return local.InTx(ctx, c.db, func(tx *sql.Tx) error {
+		n, err := local.Changed(tx.ExecContext(ctx, `UPDATE campaigns SET quota = quota - 1 WHERE id = ? AND quota > 0`, campaign))
 		if err != nil {
 			return err
 		}
@@ -50,7 +51,7 @@ func (c coupons) grant(ctx context.Context, id, campaign, user string, expireAt 
 // use spends a coupon. False: it is used, expired or unknown. One that is past its instant and not
 // expired yet cannot be used either.
 func (c coupons) use(ctx context.Context, id string, now time.Time) (bool, error) {
-	n, err := changed(c.db.ExecContext(ctx,
+	n, err := local.Changed(c.db.ExecContext(ctx,
 		`UPDATE coupons SET status = 'used' WHERE id = ? AND status = 'unused' AND expire_at > ?`, id, now.UnixMilli()))
 	return n > 0, err
 }
@@ -58,8 +59,8 @@ func (c coupons) use(ctx context.Context, id string, now time.Time) (bool, error
 // expire is the engine's handler. Only the run whose UPDATE changes the row gives the campaign its
 // coupon back, in the same transaction: however often it runs, that happens once.
 func (c coupons) expire(ctx context.Context, t executor.Task) error {
-	return c.write(ctx, func(tx *sql.Tx) error {
-		n, err := changed(tx.ExecContext(ctx,
+	return local.InTx(ctx, c.db, func(tx *sql.Tx) error {
+		n, err := local.Changed(tx.ExecContext(ctx,
 			`UPDATE coupons SET status = 'expired' WHERE id = ? AND status = 'unused' AND expire_at <= ?`, t.ID, t.Now.UnixMilli()))
 		if err != nil {
 			return err
@@ -85,25 +86,6 @@ func whyNot(ctx context.Context, tx *sql.Tx, id string) error {
 		return executor.RetryAt(time.UnixMilli(expireMS)) // its instant was moved
 	}
 	return nil
-}
-
-func (c coupons) write(ctx context.Context, do func(*sql.Tx) error) error {
-	tx, err := c.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }() // of no effect after the commit
-	if err := do(tx); err != nil {
-		return err
-	}
-	return tx.Commit()
-}
-
-func changed(res sql.Result, err error) (int64, error) {
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
 }
 
 // tally counts coupons by status.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/orderwheel/orderwheel/examples/internal/local"
 	"github.com/orderwheel/orderwheel/executor"
 )
 
@@ -47,8 +48,8 @@ func (g groups) open(ctx context.Context, id string, needs int, expireAt time.Ti
 // join takes a member who has paid. filled: it was the last one that was needed. The money of one
 // who is too late is the caller's to give back.
 func (g groups) join(ctx context.Context, id, user, payment string, amount int64, now time.Time) (filled bool, err error) {
-	err = g.write(ctx, func(tx *sql.Tx) error {
-		n, err := changed(tx.ExecContext(ctx, `
+	err = local.InTx(ctx, g.db, func(tx *sql.Tx) error {
+		n, err := local.Changed(tx.ExecContext(ctx, `
 			UPDATE group_buys SET joined = joined + 1, status = CASE WHEN joined + 1 = needs THEN 'filled' ELSE 'open' END
 			WHERE id = ? AND status = 'open' AND expire_at > ?`, id, now.UnixMilli()))
 		if err != nil {
@@ -70,8 +71,8 @@ func (g groups) join(ctx context.Context, id, user, payment string, amount int64
 // expire is the engine's handler. Only the run whose UPDATE changes the row records the refunds of
 // all members, in the same transaction: however often it runs, that happens once.
 func (g groups) expire(ctx context.Context, t executor.Task) error {
-	return g.write(ctx, func(tx *sql.Tx) error {
-		n, err := changed(tx.ExecContext(ctx,
+	return local.InTx(ctx, g.db, func(tx *sql.Tx) error {
+		n, err := local.Changed(tx.ExecContext(ctx,
 			`UPDATE group_buys SET status = 'failed' WHERE id = ? AND status = 'open' AND expire_at <= ?`, t.ID, t.Now.UnixMilli()))
 		if err != nil {
 			return err
@@ -97,25 +98,6 @@ func whyNot(ctx context.Context, tx *sql.Tx, id string) error {
 		return executor.RetryAt(time.UnixMilli(expireMS)) // its instant was moved
 	}
 	return nil
-}
-
-func (g groups) write(ctx context.Context, do func(*sql.Tx) error) error {
-	tx, err := g.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }() // of no effect after the commit
-	if err := do(tx); err != nil {
-		return err
-	}
-	return tx.Commit()
-}
-
-func changed(res sql.Result, err error) (int64, error) {
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
 }
 
 // state is what has become of a group.

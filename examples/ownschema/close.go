@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/orderwheel/orderwheel/examples/internal/local"
 	"github.com/orderwheel/orderwheel/order"
 )
 
@@ -28,10 +29,10 @@ var _ order.Closer = mall{}
 // Close closes an order that is to be paid and expires at now or before, and gives its stock back, in
 // one transaction.
 func (m mall) Close(ctx context.Context, orderSN string, now time.Time) (res order.Result, err error) {
-	err = m.write(ctx, func(tx *sql.Tx) error {
+	err = local.InTx(ctx, m.db, func(tx *sql.Tx) error {
 		// The statement that changes the state tests it. Cut down to the second, now is never too
 		// late for an expire_time that was rounded up.
-		n, err := changed(tx.ExecContext(ctx,
+		n, err := local.Changed(tx.ExecContext(ctx,
 			`UPDATE oms_order SET status = ?, close_time = ? WHERE order_sn = ? AND status = ? AND expire_time <= ?`,
 			closed, datetime(now), orderSN, toBePaid, datetime(now)))
 		if err != nil {
@@ -81,7 +82,7 @@ func release(ctx context.Context, tx *sql.Tx, orderSN string) error {
 		return err
 	}
 	for _, it := range items {
-		n, err := changed(tx.ExecContext(ctx,
+		n, err := local.Changed(tx.ExecContext(ctx,
 			`UPDATE pms_sku_stock SET lock_stock = lock_stock - ? WHERE sku_code = ? AND lock_stock >= ?`, it.quantity, it.sku, it.quantity))
 		if err != nil {
 			return err

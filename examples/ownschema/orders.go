@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/orderwheel/orderwheel/examples/internal/local"
 	"github.com/orderwheel/orderwheel/order"
 )
 
@@ -21,7 +22,7 @@ type item struct {
 
 // place creates an order and locks its stock. expireAt has whole seconds.
 func (m mall) place(ctx context.Context, orderSN string, items []item, amount int64, now, expireAt time.Time) error {
-	err := m.write(ctx, func(tx *sql.Tx) error {
+	err := local.InTx(ctx, m.db, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx,
 			`INSERT INTO oms_order (order_sn, member_id, status, pay_amount, create_time, expire_time) VALUES (?, 1, ?, ?, ?, ?)`,
 			orderSN, toBePaid, amount, datetime(now), datetime(expireAt))
@@ -29,7 +30,7 @@ func (m mall) place(ctx context.Context, orderSN string, items []item, amount in
 			return err
 		}
 		for _, it := range slices.SortedFunc(slices.Values(items), func(a, b item) int { return strings.Compare(a.sku, b.sku) }) {
-			n, err := changed(tx.ExecContext(ctx,
+			n, err := local.Changed(tx.ExecContext(ctx,
 				`UPDATE pms_sku_stock SET lock_stock = lock_stock + ? WHERE sku_code = ? AND stock - lock_stock >= ?`, it.quantity, it.sku, it.quantity))
 			if err != nil {
 				return err
@@ -53,8 +54,8 @@ func (m mall) place(ctx context.Context, orderSN string, items []item, amount in
 // pay pays an order and takes its stock off. False: it is not to be paid any more, and the money
 // has to go back.
 func (m mall) pay(ctx context.Context, orderSN string, now time.Time) (paid bool, err error) {
-	err = m.write(ctx, func(tx *sql.Tx) error {
-		n, err := changed(tx.ExecContext(ctx, `UPDATE oms_order SET status = ?, payment_time = ? WHERE order_sn = ? AND status = ?`,
+	err = local.InTx(ctx, m.db, func(tx *sql.Tx) error {
+		n, err := local.Changed(tx.ExecContext(ctx, `UPDATE oms_order SET status = ?, payment_time = ? WHERE order_sn = ? AND status = ?`,
 			toBeShipped, datetime(now), orderSN, toBePaid))
 		if err != nil || n == 0 {
 			return err
@@ -94,25 +95,6 @@ func itemsOf(ctx context.Context, tx *sql.Tx, orderSN string) ([]item, error) {
 		items = append(items, it)
 	}
 	return items, rows.Err()
-}
-
-func (m mall) write(ctx context.Context, do func(*sql.Tx) error) error {
-	tx, err := m.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }() // of no effect after the commit
-	if err := do(tx); err != nil {
-		return err
-	}
-	return tx.Commit()
-}
-
-func changed(res sql.Result, err error) (int64, error) {
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
 }
 
 // tally counts what there is.

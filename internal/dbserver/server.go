@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/orderwheel/orderwheel/internal/childproc"
 )
 
 // ErrNotInstalled is returned where the binaries of a server are not found.
@@ -170,7 +172,7 @@ func (s *Server) launch() (*process, error) {
 	cmd := exec.Command(s.bin, append(s.commandLine(s.dir, s.port), s.args...)...)
 	cmd.Dir = s.dir
 	cmd.Env = environ()
-	cmd.SysProcAttr = dieWithParent()
+	cmd.SysProcAttr = childproc.DieWithParent()
 	cmd.SysProcAttr.Credential = s.user
 	p, err := run(cmd, s.ready)
 	if err != nil {

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/orderwheel/orderwheel/internal/childproc"
 )
 
 // Server is one private redis-server. Its methods may be called from any
@@ -192,7 +194,7 @@ func (s *Server) Boot() {
 func (s *Server) launch() error {
 	p := &process{cmd: exec.Command(s.bin, s.commandLine()...), output: new(bytes.Buffer), gone: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
-	p.cmd.SysProcAttr = dieWithParent()
+	p.cmd.SysProcAttr = childproc.DieWithParent()
 	if err := p.cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", s.bin, err)
 	}

@@ -39,6 +39,16 @@ func sell(sku string) string {
 	return `UPDATE sku_stock SET sold = sold + 1, stock = stock - 1 WHERE sku_id = '` + sku + `'`
 }
 
+// selling has the row of a sku locked.
+func selling(t *testing.T, other *sql.DB, sku string) *sql.Tx {
+	t.Helper()
+	tx, err := other.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	_, err = tx.ExecContext(t.Context(), sell(sku))
+	require.NoError(t, err)
+	return tx
+}
+
 // closing closes an order in the background.
 func closing(s *shop, no string) <-chan order.CloseOutcome {
 	answer := make(chan order.CloseOutcome, 1)
@@ -58,10 +68,7 @@ func TestALockThatIsHeldTooLongIsTriedAgainWithNothingHalfDone(t *testing.T) {
 		s, c, other := setupImpatient(t, db)
 		s.create("o", withCoupon("c1"))
 		before := dump(t, s)
-		tx, err := other.BeginTx(t.Context(), nil)
-		require.NoError(t, err)
-		_, err = tx.ExecContext(t.Context(), sell("b"))
-		require.NoError(t, err)
+		tx := selling(t, other, "b")
 
 		f, tried := beginsSeen(3)
 		c.arm(f)
@@ -80,13 +87,10 @@ func TestALockThatStaysIsGivenUp(t *testing.T) {
 		s, _, other := setupImpatient(t, db)
 		s.create("o", withCoupon("c1"))
 		before := dump(t, s)
-		tx, err := other.BeginTx(t.Context(), nil)
-		require.NoError(t, err)
-		_, err = tx.ExecContext(t.Context(), sell("b"))
-		require.NoError(t, err)
+		tx := selling(t, other, "b")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err = s.Close(ctx, "o", due)
+		_, err := s.Close(ctx, "o", due)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.NotErrorIs(t, err, order.ErrUnknownOutcome)
 		require.NoError(t, tx.Rollback())

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/orderwheel/orderwheel/internal/childproc"
 	"github.com/orderwheel/orderwheel/internal/loopback"
 )
 
@@ -85,7 +86,7 @@ func (s *Server) start(ctx context.Context, bin string) error {
 	s.cmd.Env = append(os.Environ(), s.environ()...)
 	for _, cmd := range []*exec.Cmd{s.epmd, s.cmd} {
 		cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
-		cmd.SysProcAttr = dieWithParent()
+		cmd.SysProcAttr = childproc.DieWithParent()
 		if err := cmd.Start(); err != nil {
 			return err
 		}

@@ -1,5 +1,5 @@
 // Package local gives an example what it needs without any server: a Redis in this process, and a
-// SQLite file in a temporary folder. Both are gone when the example ends.
+// SQLite file in a temporary folder, both gone when the example ends; and transactions on it.
 package local
 
 import (
