@@ -89,10 +89,7 @@ func TestStopHandsBackAClaimWhoseAnswerIsLost(t *testing.T) {
 	go func() { stopped <- eng.Stop(ctx) }()
 	cancel()
 	proxy.SetRule(nil)
-	if err := <-stopped; err != nil {
-		require.ErrorIs(t, err, context.Canceled)
-		t.Skip("this machine is too slow for Stop's last second: ", err)
-	}
+	require.NoError(t, <-stopped, "what Stop says in its last second suffices")
 	require.Zero(t, running())
 	require.EqualValues(t, at.Add(time.Millisecond-1).UnixMilli(), direct.ZScore(t.Context(), "{orderwheel:0}:due", "A").Val())
 	require.Empty(t, direct.HGetAll(t.Context(), "{orderwheel:0}:claims").Val(), "it leaves no trace")

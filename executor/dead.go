@@ -69,8 +69,9 @@ func (a *alarms) tell(d Dead) {
 	}
 }
 
-// stop lets OnDead be told what waits, until ctx ends. After it nothing may be
-// told any more. It reports whether OnDead has returned for the last time.
+// stop lets OnDead be told what waits, until ctx ends; then it cancels OnDead's own ctx
+// and gives it a moment to return. After stop nothing may be told any more. It reports
+// whether OnDead has returned for the last time.
 func (a *alarms) stop(ctx context.Context) bool {
 	a.closed.Do(func() { close(a.queue) })
 	select {
@@ -80,9 +81,9 @@ func (a *alarms) stop(ctx context.Context) bool {
 	}
 	a.giveUp()
 	select {
-	case <-a.over: // both had come
+	case <-a.over:
 		return true
-	default:
+	case <-time.After(lastWord):
 		return false
 	}
 }

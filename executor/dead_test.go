@@ -247,6 +247,17 @@ func TestStopLetsOnDeadBeToldOfAll(t *testing.T) {
 	})
 }
 
+func TestAStopWithoutTimeSucceedsWhereOnDeadHasNothingToSay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, func(context.Context, Task) error { return nil }, func(c *Config) {
+			c.OnDead = func(context.Context, Dead) { t.Error("told") }
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.NoError(t, r.Stop(ctx))
+	})
+}
+
 func TestAReasonIsBoundedAndValidWhateverTheError(t *testing.T) {
 	t.Parallel()
 	var odd *nilError

@@ -9,7 +9,8 @@ import (
 	"github.com/panjf2000/ants/v2"
 )
 
-// lastWord is how long Stop tries, beyond its ctx, to hand unfinished leases back.
+// lastWord is how long Stop goes on beyond its ctx: to hand unfinished leases back, and
+// with what has been told that its time is over.
 const lastWord = time.Second
 
 // Stop ends the claiming at once: what is in the ready lists stays in the
