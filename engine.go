@@ -200,6 +200,7 @@ func (e *Engine) newRun(now persist.Sample) (*run, error) {
 		Ready:          r.exec.Ready,
 		Found:          offer(executor.FromSweep),
 		Overdue:        offer(executor.FromRecovery),
+		Reaped:         r.exec.OfferReaped,
 		Reconciled:     offer(executor.FromReconcile),
 	})
 	return r, nil

@@ -97,6 +97,31 @@ func TestWhileHandlersAreSlowNothingIsClaimedAhead(t *testing.T) {
 	})
 }
 
+// One of them may kill its process, and what is claimed with it loses an attempt then.
+func TestWhatWasReapedIsClaimedForFreeWorkersOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := setup(t, func(context.Context, Task) error { time.Sleep(time.Millisecond); return nil },
+			func(c *Config) { c.Workers = 2 })
+		r.storm(200)
+		later(time.Second)
+		require.Greater(t, r.store.maxClaim, 2, "claimed ahead")
+
+		r.store.mu.Lock()
+		r.store.maxClaim = 0
+		r.store.mu.Unlock()
+		now := time.Now().UnixMilli()
+		var list []wheel.Due
+		for i := range 200 {
+			list = append(list, wheel.Due{ID: fmt.Sprint("reaped ", i), DueMS: now - int64(200-i)})
+			r.store.schedule(list[i].ID, list[i].DueMS)
+		}
+		require.Len(t, r.OfferReaped(list), 200)
+		later(time.Second)
+		require.Equal(t, 2, r.store.maxClaim)
+		require.EqualValues(t, 400, r.Stats().Done)
+	})
+}
+
 // The workers were fast when it was claimed, and are held up now. Others run it.
 func TestWhatWaitsTooLongForAWorkerGoesBackUncounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -190,7 +190,7 @@ func TestABatchThatIsStuckKeepsNoneOfItsTasks(t *testing.T) {
 		later(time.Minute)
 		reaped := r.store.reap()
 		require.Len(t, reaped, 3)
-		require.Len(t, r.Offer(reaped, FromRecovery), 3)
+		require.Len(t, r.OfferReaped(reaped), 3)
 		later(time.Second)
 		require.EqualValues(t, 3, r.Stats().Done)
 		close(leave)

@@ -28,7 +28,8 @@
 //     buried with the reason, and stands among the dead in the store: nothing is
 //     dropped. An attempt counts when it is claimed, so a task that kills its process
 //     is buried, too: by the claim after its last attempt. What was claimed ahead when the
-//     process died has had an attempt as well, though it had not begun.
+//     process died has had an attempt as well, though it had not begun; its next claim waits for
+//     a worker, so it loses no more of them to the same killer but where they begin together.
 //   - While the store is away, what is due runs without a claim, by the rules below;
 //     with RequireClaim nothing runs. Either way all of it is claimed and run in the
 //     ordinary way once the store is back.
@@ -61,7 +62,8 @@
 // claimed ahead as the workers are expected to begin within 20 ms, by the time that calls
 // of the handler have taken lately: none where they take longer than that for each
 // worker, a thousand where they take next to nothing. A worker that has finished takes the next
-// of these itself. What finishes while others are at work waits for them, a millisecond at
+// of these itself. An id whose lease was over is not claimed ahead, since its process may
+// have died of it, or of one beside it. What finishes while others are at work waits for them, a millisecond at
 // most, before the store is told of all of them.
 //
 // To the store such an id is running: a cancel says that it has started, and no other

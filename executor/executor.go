@@ -142,6 +142,7 @@ type task struct {
 	dueMS       int64     // as the one who offered it knew, or the user's last call
 	notBeforeMS int64     // without a claim; never: not at all
 	worker      bool      // its claim has spoken for a worker
+	reaped      bool      // the lease of its last run was over: not to be claimed ahead
 	granted     time.Time // in that stage: since when
 	lone        *alone    // nil: it has had nothing to do with an outage
 	next        *task     // the wheel fired it while at work: ready when this is settled
@@ -212,6 +213,16 @@ func (silent) Printf(string, ...any) {}
 // is not taken again; when the wheel fired it while at work, it is looked at
 // again once that work is settled. Offer returns the ids it took.
 func (e *Executor) Offer(due []wheel.Due, source Source) (taken []wheel.Due) {
+	return e.offer(due, source, false)
+}
+
+// OfferReaped is Offer for ids whose lease was over: any of them may have killed its
+// process. They are claimed for a worker that is free, not ahead.
+func (e *Executor) OfferReaped(due []wheel.Due) (taken []wheel.Due) {
+	return e.offer(due, FromRecovery, true)
+}
+
+func (e *Executor) offer(due []wheel.Due, source Source, reaped bool) (taken []wheel.Due) {
 	nowMS, putOff := e.cfg.NowMS(), e.cfg.Board.Overruled(due)
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -219,7 +230,7 @@ func (e *Executor) Offer(due []wheel.Due, source Source) (taken []wheel.Due) {
 		return nil // they stand in the store
 	}
 	for i, d := range due {
-		t := &task{id: d.ID, dueMS: d.DueMS, notBeforeMS: max(d.DueMS, putOff[i]), source: source}
+		t := &task{id: d.ID, dueMS: d.DueMS, notBeforeMS: max(d.DueMS, putOff[i]), source: source, reaped: reaped}
 		if old, ok := e.mu.held[d.ID]; ok {
 			if source == FromWheel && old.stage != ready && old.stage != aside {
 				old.next = t

@@ -155,7 +155,7 @@ func (s *scene) recover(ctx context.Context, instances []*rig) {
 		to := instances[s.dice.n(len(instances))]
 		reaped, err := s.store.Reap(context.Background(), 100)
 		require.NoError(s.t, err)
-		to.Offer(wheelDues(reaped), FromRecovery)
+		to.OfferReaped(wheelDues(reaped))
 		page, err := s.store.Window(context.Background(), persist.Cursor{}, time.Now().UnixMilli(), 1000)
 		require.NoError(s.t, err)
 		to.Offer(wheelDues(page.Due), FromSweep)

@@ -101,7 +101,7 @@ func (k *taking) readyLocked() {
 			switch {
 			case k.free > 0:
 				k.free--
-			case ahead > 0:
+			case ahead > 0 && !t.reaped:
 				ahead--
 				worker = false
 			default:

@@ -207,7 +207,7 @@ func (w *ticking) Stop() { w.once.Do(func() { close(w.quit) }) }
 // offers are the ids that were handed over, by where they came from.
 type offers struct {
 	mu                         sync.Mutex
-	found, overdue, reconciled []wheel.Due
+	found, overdue, reaped, reconciled []wheel.Due
 	held                       map[string]bool
 }
 
@@ -260,7 +260,7 @@ func setup(t *testing.T, change ...func(*Config)) *rig {
 		Horizon: time.Hour, ReconcileEvery: 5 * time.Minute,
 		NewWheel:   func() wheel.Wheel { return newTicking(clock.NowMS) },
 		ReadyLimit: 10, Logger: slog.New(slog.NewTextHandler(&r.log, nil)), Ready: func() int { return int(r.ready.Load()) },
-		Found: r.take(&r.found), Overdue: r.take(&r.overdue), Reconciled: r.take(&r.reconciled),
+		Found: r.take(&r.found), Overdue: r.take(&r.overdue), Reaped: r.take(&r.reaped), Reconciled: r.take(&r.reconciled),
 	}
 	for _, f := range change {
 		f(&cfg)

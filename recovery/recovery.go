@@ -51,10 +51,10 @@ type Config struct {
 
 	// Ready is how many ids wait for a worker here.
 	Ready func() int
-	// Found takes ids that the sweep found, Overdue those that were overdue at Start or
-	// whose lease is over, Reconciled those that only the Source knew. Each
+	// Found takes ids that the sweep found, Overdue those that were overdue at Start, Reaped
+	// those whose lease is over, Reconciled those that only the Source knew. Each
 	// returns the ids that were not held here.
-	Found, Overdue, Reconciled func([]wheel.Due) (taken []wheel.Due)
+	Found, Overdue, Reaped, Reconciled func([]wheel.Due) (taken []wheel.Due)
 }
 
 // Recovery rebuilds, pages, sweeps, reaps and reconciles, and watches the wheel. It is

@@ -137,7 +137,8 @@ func TestReapHandsOverWhatIsDueAndArmsSuccessors(t *testing.T) {
 		r.store.over = []persist.Due{{ID: "A", DueMS: now}, {ID: "B", DueMS: now + 60_000}}
 		r.Start()
 		later(2 * time.Second)
-		require.Equal(t, []wheel.Due{{ID: "A", DueMS: now}}, r.get(&r.overdue))
+		require.Equal(t, []wheel.Due{{ID: "A", DueMS: now}}, r.get(&r.reaped))
+		require.Empty(t, r.get(&r.overdue))
 		require.Equal(t, map[string]int64{"B": now + 60_000}, r.wheel.all())
 		require.EqualValues(t, 2, r.Stats().Reaped)
 	})
@@ -159,7 +160,7 @@ func TestAnErrorOfTheStoreEndsNoLoop(t *testing.T) {
 		r.store.mu.Unlock()
 		later(2 * time.Second)
 		require.Len(t, r.get(&r.found), 1)
-		require.Len(t, r.get(&r.overdue), 1)
+		require.Len(t, r.get(&r.reaped), 1)
 		require.Equal(t, 1, strings.Count(r.log.String(), "sweep_failed"))
 	})
 }

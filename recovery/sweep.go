@@ -130,7 +130,7 @@ func (r *Recovery) reap(ctx context.Context) (n int, err error) {
 	defer r.cfg.Board.End(ticket)
 	reaped, err := r.cfg.Store.Reap(ctx, pageSize)
 	n = len(reaped)
-	r.place(ticket, reaped, r.cfg.Overdue) // with an error too: some shards have answered
+	r.place(ticket, reaped, r.cfg.Reaped) // with an error too: some shards have answered
 	r.stats.reaped.Add(uint64(n))
 	return n, err
 }
