@@ -66,8 +66,10 @@ func Connector(dsn string) (driver.Connector, error) {
 		cfg.Params = map[string]string{}
 	}
 	cfg.Params["sql_mode"] = sqlMode
-	if !slices.ContainsFunc(names(cfg), func(name string) bool { return name == "innodb_lock_wait_timeout" }) {
-		cfg.Params["innodb_lock_wait_timeout"] = lockWait
+	for _, name := range []string{"innodb_lock_wait_timeout", "lock_wait_timeout"} { // of rows, and of tables
+		if !slices.Contains(names(cfg), name) {
+			cfg.Params[name] = lockWait
+		}
 	}
 	cfg.ClientFoundRows = true
 	cfg.InterpolateParams = true

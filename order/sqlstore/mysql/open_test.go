@@ -45,6 +45,7 @@ func TestEachConnectionIsSetUp(t *testing.T) {
 		defer conn.Close()
 		require.Equal(t, "READ-COMMITTED", text(t, conn, `SELECT @@tx_isolation`))
 		require.Equal(t, "5", text(t, conn, `SELECT @@innodb_lock_wait_timeout`))
+		require.Equal(t, "5", text(t, conn, `SELECT @@lock_wait_timeout`))
 		require.Equal(t, "utf8mb4", text(t, conn, `SELECT @@character_set_client`))
 		require.Contains(t, text(t, conn, `SELECT @@sql_mode`), "STRICT_ALL_TABLES")
 	}
@@ -52,8 +53,9 @@ func TestEachConnectionIsSetUp(t *testing.T) {
 
 func TestTheLockWaitOfTheDSNStands(t *testing.T) {
 	t.Parallel()
-	db := open(t, dbtest.MariaDB(t).DSN()+"?innodb_lock_wait_timeout=2")
+	db := open(t, dbtest.MariaDB(t).DSN()+"?innodb_lock_wait_timeout=2&lock_wait_timeout=3")
 	require.Equal(t, "2", text(t, db, `SELECT @@innodb_lock_wait_timeout`))
+	require.Equal(t, "3", text(t, db, `SELECT @@lock_wait_timeout`))
 }
 
 func TestOpenRefuses(t *testing.T) {
@@ -130,7 +132,7 @@ func TestTheLockOfAMigrationIsGivenBack(t *testing.T) {
 
 func TestTheDialectKnowsItsErrors(t *testing.T) {
 	t.Parallel()
-	db := open(t, dbtest.MariaDB(t).DSN()+"?innodb_lock_wait_timeout=1")
+	db := open(t, dbtest.MariaDB(t).DSN()+"?innodb_lock_wait_timeout=1&lock_wait_timeout=1")
 	d := mysql.Dialect{}
 	require.NoError(t, sqlstore.New(db, d).Migrate(t.Context()))
 	exec := func(q string) error { _, err := db.ExecContext(t.Context(), q); return err }
@@ -141,6 +143,8 @@ func TestTheDialectKnowsItsErrors(t *testing.T) {
 	_, err = writer.Exec(`UPDATE user_coupons SET expire_at = 1`)
 	require.NoError(t, err)
 	locked := exec(`UPDATE user_coupons SET expire_at = 2`)
+	// One that waits without end has everybody else wait behind it.
+	lockedTable := exec(`ALTER TABLE user_coupons COMMENT 'changed'`)
 	require.NoError(t, writer.Rollback())
 
 	for name, c := range map[string]struct {
@@ -156,6 +160,7 @@ func TestTheDialectKnowsItsErrors(t *testing.T) {
 		"typed":        {exec(`INSERT INTO sku_stock VALUES ('a', 'many', 0, 0)`), false, false},
 		"out of range": {exec(`INSERT INTO sku_stock VALUES ('a', 9223372036854775808, 0, 0)`), false, false},
 		"locked":       {locked, false, true},
+		"locked table": {lockedTable, false, true},
 		"nothing sent": {fmt.Errorf("begin: %w", driver.ErrBadConn), false, true},
 	} {
 		if name != "none" {
