@@ -18,7 +18,7 @@ ops=50000x
 	i=0
 	while [ "$i" -lt "$rounds" ]; do
 		i=$((i + 1))
-		"$bin" -test.run '^$' -test.timeout 20m -test.bench '^Benchmark(Store|Redis|Lone)$' -test.benchtime "$ops" || echo FAIL
+		"$bin" -test.run '^$' -test.timeout 20m -test.bench '^Benchmark(Store|Redis|Pages|Lone)$' -test.benchtime "$ops" || echo FAIL
 		echo ok
 	done
 } | go run ./bench/storetable

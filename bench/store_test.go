@@ -164,11 +164,7 @@ func BenchmarkStore(b *testing.B) {
 		b.Run(fmt.Sprintf("op=window/callers=%d", callers), func(b *testing.B) {
 			s := newStoreBed(b)
 			s.due(b)
-			s.pages(b, callers, func(from, n int) (int, error) {
-				after := persist.Cursor{DueMS: longAgoMS + int64(from) - 1, ID: "~"}
-				page, err := s.store.Window(b.Context(), after, persist.MaxDueMS, n)
-				return len(page.Due), err
-			})
+			s.pages(b, callers, s.pageAfter)
 		})
 	}
 }
@@ -191,8 +187,24 @@ func (s *storeBed) batches(b *testing.B, do func(i int, ids []string) error) {
 	}
 }
 
+// pageAfter reads a page of n by the store, from the one due from ms on.
+func (s *storeBed) pageAfter(ctx context.Context, from, n int) (int, error) {
+	after := persist.Cursor{DueMS: longAgoMS + int64(from) - 1, ID: "~"}
+	page, err := s.store.Window(ctx, after, persist.MaxDueMS, n)
+	return len(page.Due), err
+}
+
+// zrange reads the same by a ZRANGE.
+func (s *storeBed) zrange(ctx context.Context, from, n int) (int, error) {
+	got, err := s.client.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{
+		Key: "{" + persist.DefaultNamespace + ":0}:due", ByScore: true,
+		Start: longAgoMS + from, Stop: "+inf", Count: int64(n),
+	}).Result()
+	return len(got), err
+}
+
 // pages has callers read all ids once, in pages.
-func (s *storeBed) pages(b *testing.B, callers int, read func(from, n int) (int, error)) {
+func (s *storeBed) pages(b *testing.B, callers int, read func(ctx context.Context, from, n int) (int, error)) {
 	const pageLen = persist.MaxBatch
 	var next atomic.Int64
 	var all sync.WaitGroup
@@ -204,7 +216,7 @@ func (s *storeBed) pages(b *testing.B, callers int, read func(from, n int) (int,
 					return
 				}
 				want := min(pageLen, len(s.ids)-from)
-				if got, err := read(from, want); err != nil || got != want {
+				if got, err := read(b.Context(), from, want); err != nil || got != want {
 					b.Errorf("read %d of %d: %v", got, want, err)
 					return
 				}
@@ -247,14 +259,36 @@ func BenchmarkRedis(b *testing.B) {
 	b.Run("op=zrange", func(b *testing.B) {
 		s := newStoreBed(b)
 		s.due(b)
-		s.pages(b, 1, func(from, n int) (int, error) {
-			got, err := s.client.ZRangeArgsWithScores(b.Context(), redis.ZRangeArgs{
-				Key: "{" + persist.DefaultNamespace + ":0}:due", ByScore: true,
-				Start: longAgoMS + from, Stop: "+inf", Count: int64(n),
-			}).Result()
-			return len(got), err
-		})
+		s.pages(b, 1, s.zrange)
 	})
+}
+
+// BenchmarkPages measures what Window costs beside a ZRANGE. They take turns, a page each, so that
+// both meet what the machine does meanwhile.
+func BenchmarkPages(b *testing.B) {
+	const rounds = 5
+	s := newStoreBed(b)
+	s.due(b)
+	ways := []struct {
+		unit string
+		read func(ctx context.Context, from, n int) (int, error)
+		took time.Duration
+	}{{unit: "window-ns", read: s.pageAfter}, {unit: "zrange-ns", read: s.zrange}}
+	for range rounds {
+		for from := 0; from < len(s.ids); from += persist.MaxBatch {
+			want := min(persist.MaxBatch, len(s.ids)-from)
+			for i := range ways {
+				start := time.Now()
+				if got, err := ways[i].read(b.Context(), from, want); err != nil || got != want {
+					b.Fatalf("read %d of %d: %v", got, want, err)
+				}
+				ways[i].took += time.Since(start)
+			}
+		}
+	}
+	for _, w := range ways {
+		b.ReportMetric(float64(w.took.Nanoseconds())/float64(rounds*len(s.ids)), w.unit)
+	}
 }
 
 // BenchmarkLone measures how long a caller waits who is alone: for Schedule, for a ZADD, and

@@ -38,7 +38,12 @@ func (p pages[T]) page(ctx context.Context, r *Redis, after Cursor, limit int) (
 			break
 		}
 		n = min(n, limit-len(list))
-		list, first.list = append(list, first.list[:n]...), first.list[n:]
+		if list == nil {
+			list = first.list[:n:n]
+		} else {
+			list = append(list, first.list[:n]...)
+		}
+		first.list = first.list[n:]
 		next = p.place(list[len(list)-1])
 	}
 	var errs []error

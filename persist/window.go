@@ -46,12 +46,21 @@ func (r *Redis) Window(ctx context.Context, after Cursor, untilMS int64, limit i
 			if page.Clock.Sent.IsZero() || w.clock.StoreUS < page.Clock.StoreUS {
 				page.Clock = w.clock // of several the one furthest behind, as in Claim
 			}
-			return slices.DeleteFunc(w.dues, func(d Due) bool { return r.ShardOf(d.ID) != s.number }), after, w.more, nil
+			return r.ofShard(w.dues, s), after, w.more, nil
 		},
 	}
 	var err error
 	page.Due, page.Next, page.More, err = p.page(ctx, r, fromStart(after), limit)
 	return page, err
+}
+
+// ofShard is those of dues that belong to s; what a hand wrote elsewhere is nobody's. dues is
+// used up.
+func (r *Redis) ofShard(dues []Due, s *shard) []Due {
+	if len(r.shards) == 1 {
+		return dues
+	}
+	return slices.DeleteFunc(dues, func(d Due) bool { return r.ShardOf(d.ID) != s.number })
 }
 
 // maxRead is how many a read of scores takes at most. No script has to pass them on, and
