@@ -40,6 +40,8 @@ const (
 	deadlock         = 1213 // ER_LOCK_DEADLOCK: rolls back the transaction
 	serverShutdown   = 1053 // ER_SERVER_SHUTDOWN
 	connectionKilled = 1927 // ER_CONNECTION_KILLED, of MariaDB
+	sessionKilled    = 3169 // ER_SESSION_WAS_KILLED, of MySQL
+	idleTooLong      = 4031 // ER_CLIENT_INTERACTION_TIMEOUT, of MySQL
 )
 
 // Retryable reports a deadlock, a lock that others held too long, and a connection that was lost
@@ -57,7 +59,7 @@ func (Dialect) Retryable(err error) bool {
 // what a server says that ends it.
 func (Dialect) Lost(err error) bool {
 	switch number(err) {
-	case serverShutdown, connectionKilled:
+	case serverShutdown, connectionKilled, sessionKilled, idleTooLong:
 		return true
 	}
 	return errors.Is(err, mysql.ErrInvalidConn)

@@ -184,6 +184,10 @@ func TestAConnectionThatTheServerEndsIsLost(t *testing.T) {
 	_, err = conn.ExecContext(t.Context(), `DO 1`)
 	require.Error(t, err)
 	require.True(t, mysql.Dialect{}.Lost(err) || mysql.Dialect{}.Retryable(err), "%v", err)
+	for _, number := range []string{"1053", "1927", "3169", "4031"} {
+		_, err = operator.ExecContext(t.Context(), `SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = `+number)
+		require.True(t, mysql.Dialect{}.Lost(err), "%v", err)
+	}
 	_, err = operator.ExecContext(t.Context(), `NOT SQL`)
 	require.False(t, mysql.Dialect{}.Lost(err), "%v", err)
 	_, err = mysql.Open(t.Context(), "root@tcp(127.0.0.1:1)/shop")

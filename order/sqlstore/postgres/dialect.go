@@ -56,6 +56,9 @@ const (
 	adminShutdown        = "57P01" // the server stops, or an operator ended the session
 	crashShutdown        = "57P02" // another session has crashed
 	idleInTransaction    = "25P03" // idle_in_transaction_session_timeout is over
+	transactionTooLong   = "25P04" // transaction_timeout is over
+	idleSession          = "57P05" // idle_session_timeout is over
+	connectionException  = "08"    // the class; pgbouncer says 08P01 when it has lost the server
 )
 
 // Retryable reports a deadlock, a serialization failure, a lock that others held too long, and a
@@ -71,16 +74,17 @@ func (Dialect) Retryable(err error) bool {
 // Lost reports a connection that broke while it was in use, and what a server says that ends it. (It
 // is no matter here that a connection could not be made.)
 func (Dialect) Lost(err error) bool {
-	switch sqlState(err) {
+	switch code := sqlState(err); code {
 	case "":
 		var connect *pgconn.ConnectError
 		var network *net.OpError
 		return !errors.As(err, &connect) && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
 			errors.Is(err, pgconn.ErrConnClosed) || errors.As(err, &network))
-	case adminShutdown, crashShutdown, idleInTransaction:
+	case adminShutdown, crashShutdown, idleInTransaction, transactionTooLong, idleSession:
 		return true
+	default:
+		return strings.HasPrefix(code, connectionException)
 	}
-	return false
 }
 
 // Duplicate reports whether a primary key or unique constraint was violated.

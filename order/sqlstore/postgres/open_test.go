@@ -179,6 +179,10 @@ func TestAConnectionThatTheServerEndsIsLost(t *testing.T) {
 	_, err = conn.ExecContext(t.Context(), `SELECT 1`)
 	require.Error(t, err)
 	require.True(t, postgres.Dialect{}.Lost(err) || postgres.Dialect{}.Retryable(err), "%v", err)
+	for _, code := range []string{"08P01", "08006", "25P03", "25P04", "57P01", "57P05"} {
+		_, err = operator.ExecContext(t.Context(), `DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '`+code+`'; END $$`)
+		require.True(t, postgres.Dialect{}.Lost(err), "%v", err)
+	}
 	_, err = operator.ExecContext(t.Context(), `NOT SQL`)
 	require.False(t, postgres.Dialect{}.Lost(err), "%v", err)
 	_, err = postgres.Open(t.Context(), "postgres://u@127.0.0.1:1/x")
