@@ -14,7 +14,7 @@ SOAK      ?= -d 30m
 UNRACED = $$(grep -rl '^//go:build !race' --include='*_test.go' persist | xargs grep -hoP '^func \KTest\w+' | paste -sd '|')
 
 # The tests of sqlstore that let many orders race: under -race, where SQLite is slow, they are few.
-RACES = $$(grep -l 'races()' order/sqlstore/*_test.go | xargs grep -hoP '^func \KTest\w+' | paste -sd '|')
+RACES = $$(awk '/^func /{t=$$2; sub(/\(.*/,"",t)} /races\(\)/ && t ~ /^Test/ {print t}' order/sqlstore/*_test.go | sort -u | paste -sd '|')
 
 # Nested modules with tests of their own.
 NESTED := $(patsubst %/go.mod,%,$(wildcard bench/*/go.mod))
