@@ -317,6 +317,10 @@ func (e *Engine) lockLife(ctx context.Context) error {
 // find out whether the write took place, ErrOverloaded for a new id over
 // Config.MaxPending, and persist.ErrNotReplicated when it was written but too few
 // replicas have it; to call it again is safe.
+//
+// Of two calls for one id the last one wins. So whoever calls it again after an error gives the
+// time that the order has by then: the one of before would replace what another call, of an
+// extension, has given meanwhile. (The close would find that order not yet due.)
 func (e *Engine) Schedule(ctx context.Context, id string, at time.Time) error {
 	if e.cur.Load() == nil {
 		return fmt.Errorf("%w: schedule %q", ErrClosed, id)

@@ -28,23 +28,38 @@ type shop struct {
 }
 
 // acts lists what is still to be done of an order. creating is told when it has
-// been created.
+// been created. Nobody pays or extends an order whose creation has not returned, though it stands in
+// the database: while Redis is away its Schedule may be made once more, and of two the last one wins.
 func (s *shop) acts(c customer, have map[string]state, creating *sync.WaitGroup) []act {
 	var acts []act
 	now, created := have[c.order.No]
-	if !created {
+	returned := make(chan struct{}) // of its creation
+	if created {
+		close(returned)
+	} else {
 		creating.Add(1)
 		acts = append(acts, act{c.createAt, func(ctx context.Context) error {
 			defer creating.Done()
+			defer close(returned)
 			return s.create(ctx, c)
 		}})
 	}
+	then := func(do func(context.Context, customer) error) func(context.Context) error {
+		return func(ctx context.Context) error {
+			select {
+			case <-returned:
+				return do(ctx, c)
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
 	open := !created || now.status == order.Unpaid
 	if !c.extendAt.IsZero() && open && now.expireMS != c.extendTo.UnixMilli() {
-		acts = append(acts, act{c.extendAt, func(ctx context.Context) error { return s.extend(ctx, c) }})
+		acts = append(acts, act{c.extendAt, then(s.extend)})
 	}
 	if !c.payAt.IsZero() && (open || now.status == order.Closed && !now.refunded) {
-		acts = append(acts, act{c.payAt, func(ctx context.Context) error { return s.pay(ctx, c) }})
+		acts = append(acts, act{c.payAt, then(s.pay)})
 	}
 	return acts
 }
