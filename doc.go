@@ -30,7 +30,7 @@
 //     update, as package order's do. The handler itself may run twice.
 //  5. A cancel's answer is final. True: it will not run, unless scheduled again.
 //     False: it has started, is done, or never was; if it is running it will not be
-//     retried.
+//     retried. (While Redis is away, see below.)
 //  6. Bounded. Memory, goroutines and Redis commands grow with what is due within
 //     the Horizon, not with the length of a storm.
 //

@@ -78,8 +78,11 @@ func (f *faults) id(field, id string) {
 		f.add("%s is empty or missing: give 1 to %d bytes", field, maxID)
 	case len(id) > maxID:
 		f.add("%s has %d bytes: give 1 to %d", field, len(id), maxID)
-	case !utf8.ValidString(id) || strings.ContainsRune(id, 0):
-		f.add("%s is %q: give UTF-8 without a NUL", field, id)
+	case strings.ContainsRune(id, utf8.RuneError) || strings.ContainsRune(id, 0):
+		// encoding/json puts U+FFFD in the place of what is no UTF-8, so two ids would become one.
+		f.add("%s is %q: give UTF-8 without a NUL and without U+FFFD", field, id)
+	case id == "." || id == "..":
+		f.add("%s is %q: give one that a URL can have as a part of its path", field, id)
 	}
 }
 

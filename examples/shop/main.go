@@ -84,5 +84,6 @@ func run(ctx context.Context, o options, logs io.Writer) (err error) {
 	if err := server.Shutdown(ending); err != nil {
 		return errors.Join(fmt.Errorf("requests were cut off: %w", err), server.Close())
 	}
+	log.Info("requests_answered")
 	return nil
 }
