@@ -206,9 +206,9 @@ func (w *ticking) Stop() { w.once.Do(func() { close(w.quit) }) }
 
 // offers are the ids that were handed over, by where they came from.
 type offers struct {
-	mu                         sync.Mutex
+	mu                                 sync.Mutex
 	found, overdue, reaped, reconciled []wheel.Due
-	held                       map[string]bool
+	held                               map[string]bool
 }
 
 func (o *offers) take(into *[]wheel.Due) func([]wheel.Due) []wheel.Due {
