@@ -164,7 +164,7 @@ func BenchmarkStore(b *testing.B) {
 		b.Run(fmt.Sprintf("op=window/callers=%d", callers), func(b *testing.B) {
 			s := newStoreBed(b)
 			s.due(b)
-			s.pages(b, callers, s.pageAfter)
+			s.pages(b, callers, s.window)
 		})
 	}
 }
@@ -187,14 +187,14 @@ func (s *storeBed) batches(b *testing.B, do func(i int, ids []string) error) {
 	}
 }
 
-// pageAfter reads a page of n by the store, from the one due from ms on.
-func (s *storeBed) pageAfter(ctx context.Context, from, n int) (int, error) {
+// window reads the n ids from number from on, by the store.
+func (s *storeBed) window(ctx context.Context, from, n int) (int, error) {
 	after := persist.Cursor{DueMS: longAgoMS + int64(from) - 1, ID: "~"}
 	page, err := s.store.Window(ctx, after, persist.MaxDueMS, n)
 	return len(page.Due), err
 }
 
-// zrange reads the same by a ZRANGE.
+// zrange is window by a ZRANGE.
 func (s *storeBed) zrange(ctx context.Context, from, n int) (int, error) {
 	got, err := s.client.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{
 		Key: "{" + persist.DefaultNamespace + ":0}:due", ByScore: true,
@@ -273,7 +273,7 @@ func BenchmarkPages(b *testing.B) {
 		unit string
 		read func(ctx context.Context, from, n int) (int, error)
 		took time.Duration
-	}{{unit: "window-ns", read: s.pageAfter}, {unit: "zrange-ns", read: s.zrange}}
+	}{{unit: "window-ns", read: s.window}, {unit: "zrange-ns", read: s.zrange}}
 	for range rounds {
 		for from := 0; from < len(s.ids); from += persist.MaxBatch {
 			want := min(persist.MaxBatch, len(s.ids)-from)

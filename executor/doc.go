@@ -63,8 +63,8 @@
 // of the handler have taken lately: none where they take longer than that for each
 // worker, a thousand where they take next to nothing. A worker that has finished takes the next
 // of these itself. An id whose lease was over is not claimed ahead, since its process may
-// have died of it, or of one beside it. What finishes while others are at work waits for them, a millisecond at
-// most, before the store is told of all of them.
+// have died of it, or of one beside it. What finishes while others are at work waits for
+// them, a millisecond at most, before the store is told of all of them.
 //
 // To the store such an id is running: a cancel says that it has started, and no other
 // instance gets it. So where the workers are held up after all it is handed back, uncounted,

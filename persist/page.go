@@ -38,7 +38,7 @@ func (p pages[T]) page(ctx context.Context, r *Redis, after Cursor, limit int) (
 			break
 		}
 		n = min(n, limit-len(list))
-		if list == nil {
+		if list == nil { // mostly that is all of the page, and need not be copied
 			list = first.list[:n:n]
 		} else {
 			list = append(list, first.list[:n]...)

@@ -28,8 +28,9 @@ type shop struct {
 }
 
 // acts lists what is still to be done of an order. creating is told when it has
-// been created. Nobody pays or extends an order whose creation has not returned, though it stands in
-// the database: while Redis is away its Schedule may be made once more, and of two the last one wins.
+// been created. Nobody pays or extends an order whose creation has not returned, though
+// it stands in the database: while Redis is away its Schedule may be made once more, and
+// of two the last one wins.
 func (s *shop) acts(c customer, have map[string]state, creating *sync.WaitGroup) []act {
 	var acts []act
 	now, created := have[c.order.No]

@@ -12,7 +12,8 @@
 //     writes a binary log must not use binlog_format STATEMENT.)
 //   - A strict sql_mode: a number that does not fit is an error, not another number.
 //   - A lock is waited for 5 seconds, not 50: then the transaction is rolled back and run again.
-//     Nor is the lock of a table waited for a day: a migration that does has all others wait behind it.
+//     Nor is the lock of a table waited for a day: a migration that does has all others wait
+//     behind it.
 //   - UPDATE counts the rows that it matched, as other databases do.
 //   - Arguments are put into the statement by the driver (utf8mb4), one round trip a statement.
 //   - Timeouts, where the DSN has none: 10 s to connect, 30 s to wait for an answer. (A migration of

@@ -66,8 +66,9 @@ func Connector(dsn string) (driver.Connector, error) {
 		cfg.Params = map[string]string{}
 	}
 	cfg.Params["sql_mode"] = sqlMode
+	given := names(cfg)
 	for _, name := range []string{"innodb_lock_wait_timeout", "lock_wait_timeout"} { // of rows, and of tables
-		if !slices.Contains(names(cfg), name) {
+		if !slices.Contains(given, name) {
 			cfg.Params[name] = lockWait
 		}
 	}

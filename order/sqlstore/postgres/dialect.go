@@ -74,16 +74,17 @@ func (Dialect) Retryable(err error) bool {
 // Lost reports a connection that broke while it was in use, and what a server says that ends it. (It
 // is no matter here that a connection could not be made.)
 func (Dialect) Lost(err error) bool {
+	var connect *pgconn.ConnectError
+	made := !errors.As(err, &connect)
 	switch code := sqlState(err); code {
 	case "":
-		var connect *pgconn.ConnectError
 		var network *net.OpError
-		return !errors.As(err, &connect) && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
+		return made && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
 			errors.Is(err, pgconn.ErrConnClosed) || errors.As(err, &network))
 	case adminShutdown, crashShutdown, idleInTransaction, transactionTooLong, idleSession:
 		return true
 	default:
-		return strings.HasPrefix(code, connectionException)
+		return made && strings.HasPrefix(code, connectionException)
 	}
 }
 

@@ -6,11 +6,13 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -187,4 +189,35 @@ func TestAConnectionThatTheServerEndsIsLost(t *testing.T) {
 	require.False(t, postgres.Dialect{}.Lost(err), "%v", err)
 	_, err = postgres.Open(t.Context(), "postgres://u@127.0.0.1:1/x")
 	require.False(t, postgres.Dialect{}.Lost(err), "%v", err)
+	_, err = postgres.Open(t.Context(), "postgres://u@"+refusing(t, "08P01")+"/x?sslmode=disable")
+	require.ErrorContains(t, err, "08P01")
+	require.False(t, postgres.Dialect{}.Lost(err), "%v", err)
+}
+
+// refusing is where a server listens that answers each client with an error, as a pooler does.
+func refusing(t *testing.T, code string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	done := make(chan struct{})
+	t.Cleanup(func() {
+		require.NoError(t, listener.Close())
+		<-done
+	})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server := pgproto3.NewBackend(conn, conn)
+			if _, err := server.ReceiveStartupMessage(); err == nil {
+				server.Send(&pgproto3.ErrorResponse{Severity: "FATAL", Code: code, Message: "no such server"})
+				_ = server.Flush()
+			}
+			_ = conn.Close()
+		}
+	}()
+	return listener.Addr().String()
 }
