@@ -105,18 +105,20 @@ func TestWhatIsDueBeyondTheHorizonIsReadInTime(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, rdb *redis.Client) {
 		var r runs
-		eng := start(t, rdb, r.handle, func(c *orderwheel.Config) { c.Horizon, c.Grace = time.Second, hang })
+		eng := start(t, rdb, r.handle, func(c *orderwheel.Config) { c.Horizon, c.Grace = 2*time.Second, hang })
 		begun := time.Now()
-		for i := range 200 {
-			require.NoError(t, eng.Schedule(t.Context(), fmt.Sprint(i), begun.Add(time.Duration(i)*20*time.Millisecond)))
-		}
-		require.NoError(t, eng.Schedule(t.Context(), "moved", begun.Add(500*time.Millisecond)))
+		// First, so that even a machine that is short of processor time moves it before it is due.
+		require.NoError(t, eng.Schedule(t.Context(), "moved", begun.Add(1800*time.Millisecond)))
 		require.NoError(t, eng.Schedule(t.Context(), "moved", begun.Add(time.Hour)))
-		require.Less(t, eng.Stats().Armed, 150)
+		for i := range 200 {
+			require.NoError(t, eng.Schedule(t.Context(), fmt.Sprint(i), begun.Add(time.Duration(i)*25*time.Millisecond)))
+		}
+		require.Less(t, eng.Stats().Armed, 180)
 		r.wait(t, 200)
-		require.Zero(t, eng.Stats().Recovery.Found, "the wheel has fired all, and the sweep none")
-		require.Zero(t, eng.Stats().Armed)
 		require.NotContains(t, r.byID(), "moved")
+		require.Zero(t, eng.Stats().Recovery.Found, "the wheel has fired all, and the sweep none")
+		// A page that was read before an id ran may arm it once more: it fires at once, and its claim finds nothing.
+		require.Eventually(t, func() bool { return eng.Stats().Armed == 0 }, hang, time.Millisecond)
 	})
 }
 
