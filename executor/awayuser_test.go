@@ -3,6 +3,7 @@ package executor
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -195,6 +196,46 @@ func TestWhatIsOfferedAfterTheUserHasMovedItRunsAtItsNewTime(t *testing.T) {
 			require.Empty(t, r.mu.held)
 		})
 	}
+}
+
+// It was fired with more than are taken in at once; it waits its turn, and Redis goes away.
+func TestAUsersCallIsHeededWhileAStormComesIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var meanwhile atomic.Pointer[func()]
+		r := setupAway(t, nil, func(c *Config) {
+			c.NowMS = func() int64 {
+				if f := meanwhile.Swap(nil); f != nil {
+					(*f)()
+				}
+				return time.Now().UnixMilli()
+			}
+		})
+		var fired []wheel.Due
+		for i := range offerMost {
+			fired = append(fired, wheel.Due{ID: fmt.Sprint(i), DueMS: r.start.UnixMilli()})
+		}
+		fired = append(fired, due(r.start, "moved", "cancelled", "0")...)
+		users := func() {
+			r.move("moved", r.start.Add(20*time.Second), now)
+			require.False(t, r.cancel("cancelled", now))
+			for _, id := range []string{"C", "D"} {
+				time.Sleep(time.Second)
+				r.schedule(id, r.start.Add(time.Hour))
+			}
+			r.far.leave(false)
+		}
+		meanwhile.Store(&users)
+		r.Offer(fired, FromWheel)
+		later(time.Minute)
+		require.Len(t, r.of("moved", true), 1)
+		require.InDelta(t, 20*time.Second, r.of("moved", true)[0].at, float64(50*time.Millisecond))
+		require.Empty(t, r.of("cancelled", true))
+		require.Len(t, r.of("0", true), 1)
+		require.Len(t, r.all(), offerMost+1)
+		r.far.comeBack()
+		later(2 * time.Hour)
+		require.Empty(t, r.mu.held)
+	})
 }
 
 // It is at work under a claim; the wheel fires it anew, and then the user moves it on.

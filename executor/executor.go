@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,7 +22,10 @@ const (
 	freshMS = 1000
 	// unsettledPerWorker bounds the finished tasks whose acks the store has not
 	// answered: with more, no new claims are made.
-	unsettledPerWorker = 16
+	unsettledPerWorker = 64
+	// offerMost bounds the ids taken in while the mutex is held: of a slot with a hundred
+	// thousand the first are claimed while the others come in.
+	offerMost = 1024
 	// bigMap is from how many entries on an emptied map is replaced.
 	bigMap = 4096
 	// pause is the wait after an answer that the store's own retries could not
@@ -223,6 +227,18 @@ func (e *Executor) OfferReaped(due []wheel.Due) (taken []wheel.Due) {
 }
 
 func (e *Executor) offer(due []wheel.Due, source Source, reaped bool) (taken []wheel.Due) {
+	if len(due) <= offerMost {
+		return e.offerSome(due, source, reaped)
+	}
+	// With a ticket the board remembers what users say of them until the last is in.
+	defer e.cfg.Board.End(e.cfg.Board.Ask())
+	for some := range slices.Chunk(due, offerMost) {
+		taken = append(taken, e.offerSome(some, source, reaped)...)
+	}
+	return taken
+}
+
+func (e *Executor) offerSome(due []wheel.Due, source Source, reaped bool) (taken []wheel.Due) {
 	nowMS, putOff := e.cfg.NowMS(), e.cfg.Board.Overruled(due)
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -266,6 +266,24 @@ func TestAnIdHeldHereIsNotTakenTwice(t *testing.T) {
 	})
 }
 
+func TestALongListIsTakenInPartByPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var runs atomic.Int64
+		offered := make(chan struct{})
+		r := setup(t, func(context.Context, Task) error { <-offered; runs.Add(1); return nil })
+		const n = 2*offerMost + 1
+		var list []wheel.Due
+		for i := range n {
+			list = append(list, wheel.Due{ID: fmt.Sprint(i), DueMS: time.Now().UnixMilli()})
+			r.store.schedule(list[i].ID, list[i].DueMS)
+		}
+		require.Equal(t, list, r.Offer(append(list, list[0], list[n-1]), FromRecovery), "each once, in order")
+		close(offered)
+		later(time.Minute)
+		require.EqualValues(t, n, runs.Load())
+	})
+}
+
 // Case 17: scheduled again while running; the wheel fires before the first run
 // is settled.
 func TestAnIdThatTheWheelFiresWhileAtWorkRunsAfterwards(t *testing.T) {

@@ -8,17 +8,17 @@ import (
 // The writes that go through a lane, without what differs from call to call. codes
 // and values are those of lua/flush.lua.
 var (
-	scheduleWrite       = write{op: "schedule", code: "s", user: true, newWork: true}
-	scheduleWithinWrite = write{op: "schedule", code: "l", user: true, newWork: true, values: 1}
-	ensureWrite         = write{op: "ensure", code: "e", user: true, newWork: true, values: 1}
-	cancelWrite         = write{op: "cancel", code: "x", user: true, values: 1}
-	requeueWrite        = write{op: "requeue", code: "q", user: true, values: 2}
-	discardWrite        = write{op: "discard", code: "d", user: true, values: 1}
-	claimWrite          = write{op: "claim", code: "c", values: 1}
-	ackWrite            = write{op: "ack", code: "a", values: 2}
-	retryWrite          = write{op: "retry", code: "r", values: 2}
-	buryWrite           = write{op: "bury", code: "b", values: 2}
-	renewWrite          = write{op: "renew", code: "n", values: 1}
+	scheduleWrite       = write{op: "schedule", code: "s", lane: users, newWork: true}
+	scheduleWithinWrite = write{op: "schedule", code: "l", lane: users, newWork: true, values: 1}
+	ensureWrite         = write{op: "ensure", code: "e", lane: users, newWork: true, values: 1}
+	cancelWrite         = write{op: "cancel", code: "x", lane: users, values: 1}
+	requeueWrite        = write{op: "requeue", code: "q", lane: users, values: 2}
+	discardWrite        = write{op: "discard", code: "d", lane: users, values: 1}
+	claimWrite          = write{op: "claim", code: "c", lane: runs, values: 1}
+	ackWrite            = write{op: "ack", code: "a", lane: acks, values: 2}
+	retryWrite          = write{op: "retry", code: "r", lane: runs, values: 2}
+	buryWrite           = write{op: "bury", code: "b", lane: runs, values: 2}
+	renewWrite          = write{op: "renew", code: "n", lane: runs, values: 1}
 )
 
 // call makes one call for so many ids of one shard, at most MaxBatch.

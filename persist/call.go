@@ -46,13 +46,9 @@ func (s *shard) run(ctx context.Context, sc *script, args ...any) (reply, error)
 // write sends w with the next flush of its lane, and again where Redis refused it,
 // until ctx ends. The error is a *callError.
 func (s *shard) write(ctx context.Context, w write) (reply, error) {
-	l := s.work
-	if w.user {
-		l = s.user
-	}
 	a, err := s.repeat(ctx, w.op, true, func() answer {
 		again := w
-		return l.do(ctx, &again)
+		return s.lanes[w.lane].do(ctx, &again)
 	})
 	if err != nil {
 		return reply{}, err

@@ -145,11 +145,17 @@
 //
 // # Group commit
 //
-// Schedule, Ensure, Cancel, Requeue and Discard of all callers share one lane of a shard, Claim, Ack,
-// Retry, Bury and Renew another. A lane sends one flush at a time: a script call with up to
-// MaxBatch ids of as many calls as came meanwhile, in the order in which they came. Nothing
-// waits on a timer: a call that finds its lane idle is sent at once. What waits is bounded; who comes with more waits for room
-// until its ctx ends. A call whose ctx ends while it waits was not sent.
+// Schedule, Ensure, Cancel, Requeue and Discard of all callers share one lane of a shard; Claim,
+// Retry, Bury and Renew another; Ack has a third, so that claims and acks, which are most of a
+// storm, do not wait for one another's answers. A lane sends one flush at a time: a script call
+// with up to MaxBatch ids of as many calls as came meanwhile, in the order in which they came.
+// Nothing waits on a timer: a call that finds its lane idle is sent at once. What waits is
+// bounded; who comes with more waits for room until its ctx ends. A call whose ctx ends while it
+// waits was not sent.
+//
+// Between lanes there is no order, and none is needed: an ack is for a claim that was answered,
+// by its token. A Retry in place of a claim without an answer must not overtake it, which their lane
+// sees to.
 //
 // An error reply means that nothing of the flush was executed. Each of its calls then
 // waits a little and comes again, until its ctx ends. A Redis that is out of memory refuses
@@ -242,7 +248,7 @@
 // # How it was checked
 //
 // exhaustive_test.go has a model of the scripts for one id, guard by guard, and goes
-// through every interleaving of two instances with two lanes each, within small bounds: two or
+// through every interleaving of two instances with three lanes each, within small bounds: two or
 // three schedules, a cancel, one or two claims, one or two of ack, retry, bury and renew, a
 // requeue, discard or ensure, reap at any time, leases that run out, a lost answer, one or two late
 // copies, a ctx that ends, a crash, and one write by hand; not the most of each at once. The

@@ -67,7 +67,7 @@ func (x *explorer) moves(w *world, f func(move)) {
 		}
 	}
 	for i := range int8(instances) {
-		if w.left[crashes] > 0 && w.lanes[2*i].status != crashed && w.used {
+		if w.left[crashes] > 0 && w.lanes[lanesEach*i].status != crashed && w.used {
 			f(move{do: toCrash, which: i})
 		}
 	}
@@ -107,7 +107,7 @@ func (x *explorer) laneMoves(w *world, lane int8, f func(move)) {
 	case fencing:
 		f(move{do: toFence, which: lane})
 	}
-	if lane >= 2 && !w.used {
+	if lane >= lanesEach && !w.used {
 		return
 	}
 	x.calls(w, lane, func(o op) {
@@ -123,7 +123,8 @@ func (x *explorer) laneMoves(w *world, lane int8, f func(move)) {
 
 // calls calls f with every call that the lane may make.
 func (x *explorer) calls(w *world, lane int8, f func(op)) {
-	if lane%2 == 0 {
+	which := lane % lanesEach
+	if which == ofUsers {
 		if w.left[schedules] > 0 {
 			for _, at := range x.p.after {
 				f(op{kind: schedule, at: 1 + at})
@@ -141,16 +142,19 @@ func (x *explorer) calls(w *world, lane int8, f func(op)) {
 		}
 		return
 	}
-	usable, unsure := w.usable[lane/2], w.unsure[lane/2]
+	usable, unsure := w.usable[lane/lanesEach], w.unsure[lane/lanesEach]
 	for token := int8(0); token <= w.tokens; token++ {
 		bit := uint8(1) << token
-		if w.left[claims] > 0 && unsure&bit != 0 {
+		if which == ofRuns && w.left[claims] > 0 && unsure&bit != 0 {
 			f(op{kind: claim, token: token, arg: x.p.most[0]})
 		}
 		if w.left[settlements] == 0 || usable&bit == 0 && (token > 0 || !x.p.noToken) {
 			continue
 		}
 		for _, end := range x.p.ends {
+			if (end.kind == ack) != (which == ofAcks) {
+				continue
+			}
 			o := op{kind: end.kind, token: token, arg: end.arg}
 			if o.kind == retry {
 				o.at = w.now + end.at
@@ -158,7 +162,7 @@ func (x *explorer) calls(w *world, lane int8, f func(op)) {
 			f(o)
 		}
 	}
-	if w.left[claims] > 0 {
+	if which == ofRuns && w.left[claims] > 0 {
 		for _, most := range x.p.most {
 			f(op{kind: claim, token: w.tokens + 1, arg: most})
 		}
@@ -204,7 +208,7 @@ func (x *explorer) play(w *world, m move) (wrong string) {
 }
 
 func (m move) String() string {
-	who := fmt.Sprintf("instance %d", m.which/2+1)
+	who := fmt.Sprintf("instance %d", m.which/lanesEach+1)
 	fares := [...]string{
 		"and is answered", "which is executed, and the answer is lost", "and the copy hangs",
 	}
@@ -230,10 +234,7 @@ func (m move) String() string {
 }
 
 func laneName(lane int8) string {
-	if lane%2 == 0 {
-		return "user"
-	}
-	return "work"
+	return [...]string{ofUsers: "users", ofRuns: "runs", ofAcks: "acks"}[lane%lanesEach]
 }
 
 // handiwork is something that an operator does to the keys, see "Keys" in doc.go.

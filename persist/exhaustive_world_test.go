@@ -4,12 +4,20 @@ package persist_test
 
 import "slices"
 
-// The world around the id: two instances with two lanes each, the sessions that Redis
+// The world around the id: two instances with three lanes each, the sessions that Redis
 // keeps of them, and what is on its way.
+
+// The lanes of an instance: see shard.go.
+const (
+	ofUsers int8 = iota
+	ofRuns
+	ofAcks
+	lanesEach
+)
 
 const (
 	instances = 2
-	lanes     = 2 * instances // of instance i: 2i for users and operators, 2i+1 for work
+	lanes     = lanesEach * instances
 	maxCopies = 2             // that hang somewhere at a time
 )
 
@@ -215,7 +223,7 @@ func (x *explorer) send(w *world, lane int8) string {
 		}
 	}
 	bit := uint8(1) << l.op.token
-	switch i := lane / 2; l.op.kind {
+	switch i := lane / lanesEach; l.op.kind {
 	case cancel:
 		if a.state != notFound && !l.overlaps {
 			w.story.ban = true
@@ -235,8 +243,8 @@ func (x *explorer) giveUp(w *world, lane int8) {
 	w.left[giveUps]--
 	l := &w.lanes[lane]
 	if l.op.kind == claim {
-		w.usable[lane/2] |= 1 << l.op.token
-		w.unsure[lane/2] |= 1 << l.op.token
+		w.usable[lane/lanesEach] |= 1 << l.op.token
+		w.unsure[lane/lanesEach] |= 1 << l.op.token
 	}
 	*l = laneOf{number: l.number}
 	if x.g.on(fenceAfterUnknown) {
@@ -249,7 +257,9 @@ func (x *explorer) giveUp(w *world, lane int8) {
 // crash ends an instance. What it had under way may still arrive, and its sessions stay.
 func (w *world) crash(i int8) {
 	w.left[crashes]--
-	w.lanes[2*i], w.lanes[2*i+1] = laneOf{status: crashed}, laneOf{status: crashed}
+	for lane := range lanesEach {
+		w.lanes[lanesEach*i+lane] = laneOf{status: crashed}
+	}
 	w.usable[i], w.unsure[i] = 0, 0
 }
 

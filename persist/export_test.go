@@ -6,7 +6,7 @@ const MaxWaiting = maxWaiting
 // Waiting is how many ids wait for a flush.
 func (r *Redis) Waiting() (ids int) {
 	for _, s := range r.shards {
-		for _, l := range []*lane{s.user, s.work} {
+		for _, l := range s.lanes {
 			l.mu.Lock()
 			ids += l.mu.ids
 			l.mu.Unlock()

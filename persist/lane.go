@@ -48,7 +48,7 @@ type lane struct {
 type write struct {
 	op       string // as in errors and log events
 	code     string // in lua/flush.lua
-	user     bool   // of the users' lane
+	lane     int    // of its shard
 	ids      int
 	once     []any // what stands in front of the ids there
 	args     []any // the ids, each with what belongs to it

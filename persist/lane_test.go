@@ -190,11 +190,14 @@ func TestACopyThatComesLateChangesNothing(t *testing.T) {
 			require.Equal(t, first, argv(call)[1]+" "+again, name)
 			require.Equal(t, after, b.stored(t), name)
 
-			// The lane goes on, with something that changes the state.
-			if name == "schedule" || name == "cancel" {
+			// The lane goes on.
+			switch name {
+			case "schedule", "cancel":
 				b.scheduled(t, future, "other")
 				_, err = b.Cancel(t.Context(), []string{"other"})
-			} else {
+			case "ack":
+				_, err = b.Ack(t.Context(), []persist.Lease{{ID: "other", Token: "tok"}})
+			default:
 				_, err = b.Claim(t.Context(), "tok", []string{"other"}, time.Hour, 0)
 			}
 			require.NoError(t, err)

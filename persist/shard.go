@@ -22,6 +22,14 @@ const (
 	MaxShards = 1024
 )
 
+// The lanes of a shard.
+const (
+	users = iota // what users and operators write
+	runs         // claims, and what becomes of them but acks
+	acks
+	lanes
+)
+
 // shard is a part of the tasks: those whose ids the hash gives it. Its keys stand
 // under one hash tag, so on one server of a Cluster. Shards know nothing of each
 // other: one whose server is away holds up none of the others.
@@ -35,7 +43,7 @@ type shard struct {
 	away    presence
 	wait    durability
 
-	user, work *lane // of what users and operators write; of what an executor does
+	lanes [lanes]*lane
 
 	epoch atomic.Int64 // as last seen; 0: never
 	lost  atomic.Bool  // a flush has shown that writes were lost
@@ -62,8 +70,10 @@ func newShard(client redis.UniversalClient, opts Options, number int) *shard {
 		s.away.log = opts.Logger.With(slog.Int("shard", number))
 	}
 	s.wait = opts.wanted()
-	s.user, s.work = newLane(s, "flush of users"), newLane(s, "flush of work")
-	s.user.durable = s.wait.any()
+	for i, op := range [lanes]string{users: "flush of users", runs: "flush of runs", acks: "flush of acks"} {
+		s.lanes[i] = newLane(s, op)
+	}
+	s.lanes[users].durable = s.wait.any()
 	return s
 }
 
@@ -71,7 +81,7 @@ func newShard(client redis.UniversalClient, opts Options, number int) *shard {
 // taken.
 func (s *shard) close(ctx context.Context) error {
 	args := []any{"hdel", s.keys.sessions}
-	for _, l := range []*lane{s.user, s.work} {
+	for _, l := range s.lanes {
 		forget, err := l.finish(ctx)
 		if err != nil {
 			return fmt.Errorf("persist: close: writes are under way: %w", err)

@@ -51,12 +51,15 @@ local function pass_gate(new_work)
   end
 end
 
--- Calls a write command with all args, in as few calls as may be.
+-- Calls a write command with all args, in as few calls as may be. Returns the sum of
+-- what it answers.
 local function write_many(command, key, args)
+  local sum = 0
   if #args > 0 then passed = true end
   for i = 1, #args, MANY do
-    redis.call(command, key, unpack(args, i, math.min(i + MANY - 1, #args)))
+    sum = sum + redis.call(command, key, unpack(args, i, math.min(i + MANY - 1, #args)))
   end
+  return sum
 end
 
 -- Calls a read command that answers one value per arg; returns them in order.

@@ -114,12 +114,14 @@ local function fast_cancel(g, answers, n)
 end
 
 -- due -> running, for the first time. Many are due at the same time: of each time
--- it is looked at once.
+-- it is looked at once. What runs has a record, so running is looked at only for what has
+-- none and is not due. An id that stands twice is the same claim twice.
 local function fast_claim(g, answers, n, now)
   local ids = ids_of(g)
-  local leases, record, buried = look(ids)
+  redis.call('ZCARD', RUNNING) -- that it is a ZSet is seen here: see read_buried
+  local record, buried = read_if_any('HLEN', 'HMGET', CLAIMS, ids), read_buried_if_any(ids)
   local due = read_if_any('ZCARD', 'ZMSCORE', DUE, ids)
-  local rest, remove, add, set, taken, m = {}, {}, {}, {}, {}, 0
+  local rest, nowhere, remove, add, set, m = {}, {}, {}, {}, {}, 0
   local lease, front = digits(now + tonumber(ARGV[g.once])), ARGV[g.once + 2] .. ' 1 - '
   local answer_of, record_of = {}, {} -- by score; CLAIMED where it has a record
   for k, id in ipairs(ids) do
@@ -137,18 +139,29 @@ local function fast_claim(g, answers, n, now)
       end
       answer_of[score] = answer
     end
-    if leases[k] or record[k] or buried[k] or answer == false and score then
+    if record[k] or buried[k] or answer == false and score then
       rest[#rest + 1] = k
     elseif not score then
-      answers[n + k] = '0:0:0:0' -- GONE
+      nowhere[#nowhere + 1] = k
     else
       answers[n + k] = answer
       local new = record_of[score]
-      if new and not taken[id] then
-        taken[id] = true
+      if new then
         m = m + 1
         remove[m], add[2 * m - 1], add[2 * m] = id, lease, id
         set[2 * m - 1], set[2 * m] = id, new
+      end
+    end
+  end
+  if #nowhere > 0 then
+    local names = {}
+    for j, k in ipairs(nowhere) do names[j] = ids[k] end
+    local lease = read_if_any('ZCARD', 'ZMSCORE', RUNNING, names)
+    for j, k in ipairs(nowhere) do
+      if lease[j] then
+        rest[#rest + 1] = k -- its record was removed by hand
+      else
+        answers[n + k] = '0:0:0:0' -- GONE
       end
     end
   end
@@ -158,6 +171,17 @@ local function fast_claim(g, answers, n, now)
   return rest
 end
 
+-- Some id stands twice among the settled: by the second time it is gone.
+local function refuse_repeated(ids, answers, n)
+  local seen = {}
+  for k, id in ipairs(ids) do
+    if answers[n + k] then
+      if seen[id] then answers[n + k] = '0 0' end -- REFUSED
+      seen[id] = true
+    end
+  end
+end
+
 -- running -> gone, where neither a successor nor a cancel came. Whether its lease is
 -- there makes no difference: a record with a token and without one is a lease that is
 -- over, and it is the token's as long as nobody has taken it back.
@@ -165,22 +189,24 @@ local function fast_ack(g, answers, n)
   local ids = ids_of(g)
   local record, buried = read_if_any('HLEN', 'HMGET', CLAIMS, ids), read_buried_if_any(ids)
   local due = read_if_any('ZCARD', 'ZMSCORE', DUE, ids)
-  local rest, remove, seen = {}, {}, {}
+  local rest, remove, m = {}, {}, 0
+  local token_of = {} -- by record: those of one claim that were due together are equal
   for k, id in ipairs(ids) do
-    local r, token = record[k], ARGV[g.first + (k - 1) * g.size + 1]
-    local held = r and token ~= '-' and string.sub(r, 1, #token) == token
-      and string.find(r, '^ %d+ [-l] %S+ %-$', #token + 1)
-    if not held or due[k] or buried[k] then
+    local r = record[k]
+    local token = r and token_of[r]
+    if r and not token then
+      token = string.match(r, '^(%S+) %d+ [-l] %S+ %-$') or '-'
+      token_of[r] = token
+    end
+    if not token or token == '-' or token ~= ARGV[g.first + (k - 1) * g.size + 1] or due[k] or buried[k] then
       rest[#rest + 1] = k
-    elseif seen[id] then
-      answers[n + k] = '0 0' -- REFUSED: it is gone
     else
-      seen[id] = true
-      remove[#remove + 1] = id
+      m = m + 1
+      remove[m] = id
       answers[n + k] = '1 0' -- SETTLED
     end
   end
   write_many('ZREM', RUNNING, remove)
-  write_many('HDEL', CLAIMS, remove)
+  if write_many('HDEL', CLAIMS, remove) < m then refuse_repeated(ids, answers, n) end
   return rest
 end
