@@ -69,6 +69,26 @@ func askIDs[A any](ctx context.Context, r *Redis, ask call, ids []string, read f
 // answer the error is a *PartialError; when all of it has none, there are no
 // answers.
 func (x exchange[T, A]) each(ctx context.Context, r *Redis, batch []T) ([]A, error) {
+	if len(batch) == 1 {
+		return x.one(ctx, r, batch)
+	}
+	return x.many(ctx, r, batch)
+}
+
+// one is each for one: most calls of users are, and the lists of many would cost them as
+// much as the rest of it.
+func (x exchange[T, A]) one(ctx context.Context, r *Redis, batch []T) ([]A, error) {
+	answers := make([]A, 1)
+	shortfall, err := x.chunk(ctx, r.shards[r.ShardOf(x.id(batch[0]))], firstPlace, batch, answers)
+	if err != nil {
+		return nil, err
+	}
+	return answers, shortfall
+}
+
+var firstPlace = []int{0}
+
+func (x exchange[T, A]) many(ctx context.Context, r *Redis, batch []T) ([]A, error) {
 	answers := make([]A, len(batch))
 	parts := r.split(len(batch), func(i int) string { return x.id(batch[i]) })
 	missing, errs := make([][]int, len(parts)), make([]error, len(parts))

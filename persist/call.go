@@ -46,31 +46,38 @@ func (s *shard) run(ctx context.Context, sc *script, args ...any) (reply, error)
 // write sends w with the next flush of its lane, and again where Redis refused it,
 // until ctx ends. The error is a *callError.
 func (s *shard) write(ctx context.Context, w write) (reply, error) {
-	a, err := s.repeat(ctx, w.op, true, func() answer {
+	var a *answer
+	_, err := s.repeat(ctx, w.op, true, func() answer {
 		again := w
-		return s.lanes[w.lane].do(ctx, &again)
+		a = s.lanes[w.lane].do(ctx, &again)
+		return *a
 	})
 	if err != nil {
 		return reply{}, err
 	}
 	text, _ := a.value.(words)
 	if a.shortfall != nil {
-		a.shortfall = &callError{op: w.op, shard: s.name, last: a.shortfall}
+		mine := *a // others have the same flush
+		mine.shortfall = &callError{op: w.op, shard: s.name, last: a.shortfall}
+		a = &mine
 	}
-	return reply{op: w.op, words: text, flush: &a}, nil
+	return reply{op: w.op, words: text, flush: a}, nil
 }
 
 // repeat calls attempt until it has an answer, a fatal error, or ctx has ended.
 func (s *shard) repeat(ctx context.Context, op string, writes bool, attempt func() answer) (answer, error) {
 	watch := caller{presence: &s.away, op: op}
 	start := time.Now()
-	fail := &callError{op: op, shard: s.name}
+	var fail *callError // nil: no attempt has failed
 	for ctx.Err() == nil {
 		attempted := time.Now()
 		a := attempt()
 		if a.err == nil && !a.cut {
 			watch.answered(ctx, attempted)
 			return a, nil
+		}
+		if fail == nil {
+			fail = &callError{op: op, shard: s.name}
 		}
 		fail.tries++
 		fail.unknown = fail.unknown || writes && a.ran
@@ -93,6 +100,9 @@ func (s *shard) repeat(ctx context.Context, op string, writes bool, attempt func
 		sleep(ctx, s.backoff.wait(fail.tries))
 	}
 	watch.gaveUp()
+	if fail == nil {
+		fail = &callError{op: op, shard: s.name}
+	}
 	fail.ctx, fail.took = ctx.Err(), time.Since(start)
 	return answer{}, fail
 }

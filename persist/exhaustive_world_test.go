@@ -18,7 +18,7 @@ const (
 const (
 	instances = 2
 	lanes     = lanesEach * instances
-	maxCopies = 2             // that hang somewhere at a time
+	maxCopies = 2 // that hang somewhere at a time
 )
 
 // The states of a lane.

@@ -131,12 +131,15 @@ func (l *lane) deliver(writes []*write, a answer) {
 			a = answer{err: fmt.Errorf("%w: %d values, want %d", errBadReply, got, want), ran: true}
 		}
 	}
+	a.value = words("")
 	for _, w := range writes {
-		part := a
-		if a.err == nil && !a.cut {
+		part := &a // of all that get no values
+		if a.err == nil && !a.cut && w.values > 0 {
 			var values string
 			values, text = cutWords(text, w.ids*w.values)
-			part.value = words(values)
+			own := a
+			own.value = words(values)
+			part = &own
 		}
 		w.answered <- part
 	}

@@ -54,7 +54,7 @@ type write struct {
 	args     []any // the ids, each with what belongs to it
 	values   int   // that the answer has for each id
 	newWork  bool  // Redis refuses it when it is out of memory
-	answered chan answer
+	answered chan *answer
 
 	// Guarded by lane.mu.
 	flush *flush // that took it, nil while it waits
@@ -64,10 +64,10 @@ type write struct {
 func newLane(s *shard, op string) *lane { return &lane{shard: s, op: op, session: rand.Text()} }
 
 // do sends w with a flush and returns its answer, or when ctx ends.
-func (l *lane) do(ctx context.Context, w *write) answer {
-	w.answered = make(chan answer, 1)
+func (l *lane) do(ctx context.Context, w *write) *answer {
+	w.answered = make(chan *answer, 1)
 	if !l.enter(ctx, w) {
-		return answer{cut: true}
+		return &answer{cut: true}
 	}
 	select {
 	case a := <-w.answered:
@@ -79,7 +79,7 @@ func (l *lane) do(ctx context.Context, w *write) answer {
 	case a := <-w.answered: // both at once: an answer is worth more
 		return a
 	default:
-		return answer{cut: true, ran: sent}
+		return &answer{cut: true, ran: sent}
 	}
 }
 

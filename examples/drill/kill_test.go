@@ -115,3 +115,22 @@ func TestAWorkerThatFailsIsAnError(t *testing.T) {
 	r.job.Dir = dir
 	require.ErrorContains(t, err, "a worker failed: exit status 1\n")
 }
+
+// Such a worker would end before it is killed.
+func TestAStopThatHasNothingToAskOfRedisIsKilledToo(t *testing.T) {
+	t.Parallel()
+	r := setup(t, options{orders: 1, processes: 1})
+	r.job.Idle = true
+	p, err := spawn(r.program, r.job)
+	require.NoError(t, err)
+	heard := func(string, string) {}
+	_, err = p.await(t.Context(), tellStarted, heard)
+	require.NoError(t, err)
+	r.redis.stop()
+	p.tell(tellWait, inStop)
+	p.tell(tellStop)
+	at, err := p.await(t.Context(), tellAt, heard)
+	require.NoError(t, err)
+	require.EqualValues(t, inStop, at)
+	require.NoError(t, p.kill())
+}

@@ -21,7 +21,7 @@ const (
 	inClose        step = "in-close"        // within the close's transaction, before its commit
 	closeAck       step = "close-ack"       // the close is committed, the task not acknowledged
 	inRebuild      step = "rebuild"         // while Start reads what is in Redis
-	inStop         step = "stop"            // within Stop
+	inStop         step = "stop"            // within Stop, or when it has just returned
 )
 
 var namedSteps = []step{

@@ -123,7 +123,9 @@ func (w *worker) withEngine(ctx context.Context, c orderwheel.Config, f func(*or
 	w.phase.Store(int32(stopping))
 	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
-	return errors.Join(err, engine.Stop(stopCtx))
+	err = errors.Join(err, engine.Stop(stopCtx))
+	w.steps.pass(inStop) // one that had nothing to ask of Redis
+	return err
 }
 
 // stepping passes the steps around the handler.
