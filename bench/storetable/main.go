@@ -86,6 +86,7 @@ func (t *table) print(out io.Writer) {
 	t.divide(out, "window: %.0f %% of the speed of ZRANGE", figure{byTurns, "zrange-ns"}, figure{byTurns, "window-ns"}, 100)
 	t.divide(out, "schedule, one caller: p50 %.2f times that of a single ZADD", figure{lone, "schedule-p50-ns"}, figure{lone, "zadd-p50-ns"}, 1)
 	t.divide(out, "a ZADD handed to another goroutine: p50 %.2f times", figure{lone, "handed-zadd-p50-ns"}, figure{lone, "zadd-p50-ns"}, 1)
+	t.divide(out, "the least script of a schedule, not handed over: p50 %.2f times", figure{lone, "least-script-p50-ns"}, figure{lone, "zadd-p50-ns"}, 1)
 }
 
 // compare prints by what factor the time of the first exceeds that of the second.
