@@ -198,44 +198,55 @@ func TestWhatIsOfferedAfterTheUserHasMovedItRunsAtItsNewTime(t *testing.T) {
 	}
 }
 
-// It was fired with more than are taken in at once; it waits its turn, and Redis goes away.
+// It was fired with more than are taken in at once. The user's call was answered before these
+// come in, or while they do; it waits its turn, and Redis goes away.
 func TestAUsersCallIsHeededWhileAStormComesIn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var meanwhile atomic.Pointer[func()]
-		r := setupAway(t, nil, func(c *Config) {
-			c.NowMS = func() int64 {
-				if f := meanwhile.Swap(nil); f != nil {
-					(*f)()
+	for _, before := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			var meanwhile atomic.Pointer[func()]
+			r := setupAway(t, nil, func(c *Config) {
+				c.NowMS = func() int64 {
+					if f := meanwhile.Swap(nil); f != nil {
+						(*f)()
+					}
+					return time.Now().UnixMilli()
 				}
-				return time.Now().UnixMilli()
+			})
+			var fired []wheel.Due
+			for i := range offerMost {
+				fired = append(fired, wheel.Due{ID: fmt.Sprint(i), DueMS: r.start.UnixMilli()})
 			}
+			fired = append(fired, due(r.start, "moved", "cancelled", "0")...)
+			calls := func() {
+				r.move("moved", r.start.Add(20*time.Second), now)
+				require.False(t, r.cancel("cancelled", now))
+			}
+			if before {
+				calls()
+			}
+			first := func() {
+				if !before {
+					calls()
+				}
+				for _, id := range []string{"C", "D"} { // until the board has forgotten what came before the storm
+					time.Sleep(time.Second)
+					r.schedule(id, r.start.Add(time.Hour))
+				}
+				r.far.leave(false)
+			}
+			meanwhile.Store(&first)
+			r.Offer(fired, FromWheel)
+			later(time.Minute)
+			require.Len(t, r.of("moved", true), 1)
+			require.InDelta(t, 20*time.Second, r.of("moved", true)[0].at, float64(50*time.Millisecond))
+			require.Empty(t, r.of("cancelled", true))
+			require.Len(t, r.of("0", true), 1)
+			require.Len(t, r.all(), offerMost+1)
+			r.far.comeBack()
+			later(2 * time.Hour)
+			require.Empty(t, r.mu.held)
 		})
-		var fired []wheel.Due
-		for i := range offerMost {
-			fired = append(fired, wheel.Due{ID: fmt.Sprint(i), DueMS: r.start.UnixMilli()})
-		}
-		fired = append(fired, due(r.start, "moved", "cancelled", "0")...)
-		users := func() {
-			r.move("moved", r.start.Add(20*time.Second), now)
-			require.False(t, r.cancel("cancelled", now))
-			for _, id := range []string{"C", "D"} {
-				time.Sleep(time.Second)
-				r.schedule(id, r.start.Add(time.Hour))
-			}
-			r.far.leave(false)
-		}
-		meanwhile.Store(&users)
-		r.Offer(fired, FromWheel)
-		later(time.Minute)
-		require.Len(t, r.of("moved", true), 1)
-		require.InDelta(t, 20*time.Second, r.of("moved", true)[0].at, float64(50*time.Millisecond))
-		require.Empty(t, r.of("cancelled", true))
-		require.Len(t, r.of("0", true), 1)
-		require.Len(t, r.all(), offerMost+1)
-		r.far.comeBack()
-		later(2 * time.Hour)
-		require.Empty(t, r.mu.held)
-	})
+	}
 }
 
 // It is at work under a claim; the wheel fires it anew, and then the user moves it on.

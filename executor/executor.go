@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -228,18 +227,33 @@ func (e *Executor) OfferReaped(due []wheel.Due) (taken []wheel.Due) {
 
 func (e *Executor) offer(due []wheel.Due, source Source, reaped bool) (taken []wheel.Due) {
 	if len(due) <= offerMost {
-		return e.offerSome(due, source, reaped)
+		return e.offerSome(due, e.cfg.Board.Overruled(due), source, reaped)
 	}
-	// With a ticket the board remembers what users say of them until the last is in.
+	// What users have said of them the board tells now; what they say until the last is in it
+	// remembers with a ticket.
 	defer e.cfg.Board.End(e.cfg.Board.Ask())
-	for some := range slices.Chunk(due, offerMost) {
-		taken = append(taken, e.offerSome(some, source, reaped)...)
+	before := e.cfg.Board.Overruled(due)
+	for from := 0; from < len(due); from += offerMost {
+		some := due[from:min(from+offerMost, len(due))]
+		putOff := e.cfg.Board.Overruled(some)
+		for i := range some {
+			at, said := before[from+i]
+			if _, again := putOff[i]; !said || again {
+				continue
+			}
+			if putOff == nil {
+				putOff = make(map[int]int64)
+			}
+			putOff[i] = at
+		}
+		taken = append(taken, e.offerSome(some, putOff, source, reaped)...)
 	}
 	return taken
 }
 
-func (e *Executor) offerSome(due []wheel.Due, source Source, reaped bool) (taken []wheel.Due) {
-	nowMS, putOff := e.cfg.NowMS(), e.cfg.Board.Overruled(due)
+// offerSome is offer for a few. putOff is what users have said of them: see Board.Overruled.
+func (e *Executor) offerSome(due []wheel.Due, putOff map[int]int64, source Source, reaped bool) (taken []wheel.Due) {
+	nowMS := e.cfg.NowMS()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.mu.stopping {

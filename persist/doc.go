@@ -154,8 +154,8 @@
 // waits was not sent.
 //
 // Between lanes there is no order, and none is needed: an ack is for a claim that was answered,
-// by its token. A Retry in place of a claim without an answer must not overtake it, which their lane
-// sees to.
+// by its token. To end a claim without an answer use Retry, which their lane keeps behind it; an
+// Ack may overtake it.
 //
 // An error reply means that nothing of the flush was executed. Each of its calls then
 // waits a little and comes again, until its ctx ends. A Redis that is out of memory refuses

@@ -119,6 +119,35 @@ func TestALeaseWithoutItsRecordEnds(t *testing.T) {
 	})
 }
 
+func TestWhatRunsWithoutItsRecordIsNotClaimedAlthoughItIsDue(t *testing.T) {
+	onBoth(t, func(t *testing.T, b bed) {
+		start(t, b, "run")
+		do(t, b.client, "HDEL", keyClaims, "x")
+		do(t, b.client, "ZADD", keyDue, past, "x")
+		b.scheduled(t, past, "y", "plain")
+		b.scheduled(t, future, "z")
+		do(t, b.client, "ZADD", keyRunning, future, "y", future, "z")
+		before := b.stored(t)
+		got, err := b.Claim(t.Context(), "tok2", []string{"x", "plain", "y", "z", "plain", "x"}, time.Hour, 0)
+		require.NoError(t, err)
+		var states []persist.ClaimState
+		for _, c := range got.Claims {
+			states = append(states, c.State)
+		}
+		const busy, claimed = persist.Busy, persist.Claimed
+		require.Equal(t, []persist.ClaimState{busy, claimed, busy, busy, claimed, busy}, states)
+		for _, id := range []string{"x", "y", "z"} {
+			require.Equal(t, before.Running[id], b.stored(t).Running[id], "its lease is as it was")
+		}
+		require.NotContains(t, b.stored(t).Due, "plain")
+
+		do(t, b.client, "ZADD", keyRunning, 1, "x", 1, "y", 1, "z") // the leases are over
+		_, err = b.Reap(t.Context(), 10)
+		require.NoError(t, err)
+		require.Len(t, b.claimed(t, "tok3", time.Hour, "x", "y"), 2, "made due while it ran: a successor")
+	})
+}
+
 func TestADueTaskRemovedByHandLeavesNoTrace(t *testing.T) {
 	onBoth(t, func(t *testing.T, b bed) {
 		start(t, b, "retry")

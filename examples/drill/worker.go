@@ -124,7 +124,9 @@ func (w *worker) withEngine(ctx context.Context, c orderwheel.Config, f func(*or
 	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
 	err = errors.Join(err, engine.Stop(stopCtx))
-	w.steps.pass(inStop) // one that had nothing to ask of Redis
+	if err == nil {
+		w.steps.pass(inStop) // one that had nothing to ask of Redis
+	}
 	return err
 }
 

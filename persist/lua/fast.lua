@@ -113,15 +113,40 @@ local function fast_cancel(g, answers, n)
   return rest
 end
 
+-- The ids at places.
+local function named(ids, places)
+  local names = {}
+  for j, k in ipairs(places) do names[j] = ids[k] end
+  return names
+end
+
+-- Takes those out of places that run already, whose record a hand has removed: they are for
+-- the rest. leases are of places; mine is the one that does not count. Returns their ids.
+local function leave_running(ids, places, leases, mine, rest, answers, n)
+  local ran, kept = {}, 0
+  for j = 1, #places do
+    local k = places[j]
+    places[j] = nil
+    if leases[j] and leases[j] ~= mine then
+      ran[#ran + 1], rest[#rest + 1], answers[n + k] = ids[k], k, nil
+    else
+      kept = kept + 1
+      places[kept] = k
+    end
+  end
+  return ran
+end
+
 -- due -> running, for the first time. Many are due at the same time: of each time
--- it is looked at once. What runs has a record, so running is looked at only for what has
--- none and is not due. An id that stands twice is the same claim twice.
+-- it is looked at once. What runs has a record, unless a hand has removed it. So running is
+-- not read for what can be claimed: that it was not there is seen when it is added. An id
+-- that stands twice is the same claim twice.
 local function fast_claim(g, answers, n, now)
   local ids = ids_of(g)
   redis.call('ZCARD', RUNNING) -- that it is a ZSet is seen here: see read_buried
   local record, buried = read_if_any('HLEN', 'HMGET', CLAIMS, ids), read_buried_if_any(ids)
   local due = read_if_any('ZCARD', 'ZMSCORE', DUE, ids)
-  local rest, nowhere, remove, add, set, m = {}, {}, {}, {}, {}, 0
+  local rest, idle, take, add, set, m = {}, {}, {}, {}, {}, 0
   local lease, front = digits(now + tonumber(ARGV[g.once])), ARGV[g.once + 2] .. ' 1 - '
   local answer_of, record_of = {}, {} -- by score; CLAIMED where it has a record
   for k, id in ipairs(ids) do
@@ -139,35 +164,29 @@ local function fast_claim(g, answers, n, now)
       end
       answer_of[score] = answer
     end
+    local new = score and record_of[score]
     if record[k] or buried[k] or answer == false and score then
       rest[#rest + 1] = k
-    elseif not score then
-      nowhere[#nowhere + 1] = k
-    else
+    elseif new then
       answers[n + k] = answer
-      local new = record_of[score]
-      if new then
-        m = m + 1
-        remove[m], add[2 * m - 1], add[2 * m] = id, lease, id
-        set[2 * m - 1], set[2 * m] = id, new
-      end
+      m = m + 1
+      take[m], add[2 * m - 1], add[2 * m] = k, lease, id
+      set[2 * m - 1], set[2 * m] = id, new
+    else
+      answers[n + k] = answer or '0:0:0:0' -- GONE
+      idle[#idle + 1] = k
     end
   end
-  if #nowhere > 0 then
-    local names = {}
-    for j, k in ipairs(nowhere) do names[j] = ids[k] end
-    local lease = read_if_any('ZCARD', 'ZMSCORE', RUNNING, names)
-    for j, k in ipairs(nowhere) do
-      if lease[j] then
-        rest[#rest + 1] = k -- its record was removed by hand
-      else
-        answers[n + k] = '0:0:0:0' -- GONE
-      end
+  if #idle > 0 then leave_running(ids, idle, read_if_any('ZCARD', 'ZMSCORE', RUNNING, named(ids, idle)), '', rest, answers, n) end
+  if m > 0 then
+    pass_gate(false)
+    local added = redis.call('ZADD', RUNNING, 'NX', unpack(add))
+    if added < write_many('HSET', CLAIMS, set) then
+      local ran = leave_running(ids, take, redis.call('ZMSCORE', RUNNING, unpack(named(ids, take))), lease, rest, answers, n)
+      write_many('HDEL', CLAIMS, ran)
     end
+    write_many('ZREM', DUE, named(ids, take))
   end
-  write_many('ZREM', DUE, remove)
-  write_many('ZADD', RUNNING, add)
-  write_many('HSET', CLAIMS, set)
   return rest
 end
 
