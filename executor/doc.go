@@ -17,8 +17,8 @@
 //     At most Workers handlers run, with claims and without, beside those that are stuck
 //     (below), and at most 65 times as many finished tasks wait for the store's answer, which
 //     keeps it busy in a storm of quick handlers. With a BatchHandler a call has up to BatchSize
-//     tasks, and both bounds hold for that many more. An id never runs
-//     twice at once here, but beside a handler that is stuck.
+//     tasks, and both bounds hold for that many more. An id never runs twice at once here, but
+//     beside a handler that is stuck.
 //   - A handler whose claim was answered too late, or whose process was held up,
 //     does not begin once the lease is over. Between that look at the clock and
 //     its first step nothing can look again: a pause there, longer than the lease,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -227,32 +228,26 @@ func (e *Executor) OfferReaped(due []wheel.Due) (taken []wheel.Due) {
 
 func (e *Executor) offer(due []wheel.Due, source Source, reaped bool) (taken []wheel.Due) {
 	if len(due) <= offerMost {
-		return e.offerSome(due, e.cfg.Board.Overruled(due), source, reaped)
+		return e.offerSome(due, 0, e.cfg.Board.Overruled(due), source, reaped)
 	}
 	// What users have said of them the board tells now; what they say until the last is in it
 	// remembers with a ticket.
 	defer e.cfg.Board.End(e.cfg.Board.Ask())
-	before := e.cfg.Board.Overruled(due)
+	putOff := make(map[int]int64)
+	maps.Copy(putOff, e.cfg.Board.Overruled(due))
 	for from := 0; from < len(due); from += offerMost {
 		some := due[from:min(from+offerMost, len(due))]
-		putOff := e.cfg.Board.Overruled(some)
-		for i := range some {
-			at, said := before[from+i]
-			if _, again := putOff[i]; !said || again {
-				continue
-			}
-			if putOff == nil {
-				putOff = make(map[int]int64)
-			}
-			putOff[i] = at
+		for i, dueMS := range e.cfg.Board.Overruled(some) {
+			putOff[from+i] = dueMS
 		}
-		taken = append(taken, e.offerSome(some, putOff, source, reaped)...)
+		taken = append(taken, e.offerSome(some, from, putOff, source, reaped)...)
 	}
 	return taken
 }
 
-// offerSome is offer for a few. putOff is what users have said of them: see Board.Overruled.
-func (e *Executor) offerSome(due []wheel.Due, putOff map[int]int64, source Source, reaped bool) (taken []wheel.Due) {
+// offerSome is offer for a few, which stand from a place of the whole list on. putOff is what
+// users have said, by place in that list: see Board.Overruled.
+func (e *Executor) offerSome(due []wheel.Due, from int, putOff map[int]int64, source Source, reaped bool) (taken []wheel.Due) {
 	nowMS := e.cfg.NowMS()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -260,7 +255,7 @@ func (e *Executor) offerSome(due []wheel.Due, putOff map[int]int64, source Sourc
 		return nil // they stand in the store
 	}
 	for i, d := range due {
-		t := &task{id: d.ID, dueMS: d.DueMS, notBeforeMS: max(d.DueMS, putOff[i]), source: source, reaped: reaped}
+		t := &task{id: d.ID, dueMS: d.DueMS, notBeforeMS: max(d.DueMS, putOff[from+i]), source: source, reaped: reaped}
 		if old, ok := e.mu.held[d.ID]; ok {
 			if source == FromWheel && old.stage != ready && old.stage != aside {
 				old.next = t

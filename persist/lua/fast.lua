@@ -177,13 +177,16 @@ local function fast_claim(g, answers, n, now)
       idle[#idle + 1] = k
     end
   end
-  if #idle > 0 then leave_running(ids, idle, read_if_any('ZCARD', 'ZMSCORE', RUNNING, named(ids, idle)), '', rest, answers, n) end
+  if #idle > 0 then
+    local leases = read_if_any('ZCARD', 'ZMSCORE', RUNNING, named(ids, idle))
+    leave_running(ids, idle, leases, '', rest, answers, n)
+  end
   if m > 0 then
     pass_gate(false)
     local added = redis.call('ZADD', RUNNING, 'NX', unpack(add))
     if added < write_many('HSET', CLAIMS, set) then
-      local ran = leave_running(ids, take, redis.call('ZMSCORE', RUNNING, unpack(named(ids, take))), lease, rest, answers, n)
-      write_many('HDEL', CLAIMS, ran)
+      local leases = redis.call('ZMSCORE', RUNNING, unpack(named(ids, take)))
+      write_many('HDEL', CLAIMS, leave_running(ids, take, leases, lease, rest, answers, n))
     end
     write_many('ZREM', DUE, named(ids, take))
   end
