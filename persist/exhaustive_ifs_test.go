@@ -64,6 +64,15 @@ var decisions = map[string][]guard{
 	"flush: last = string.match(saved, '^(%d+) ') or '0'": nil, // an entry by hand: see TestASessionOutlivesTheLossOfItsEntry
 	"flush: if last == ARGV[2] then":                      {sameNumberIsAnswered},
 	"flush: if tonumber(last) > number then":              {lowerNumberIsRefused},
+
+	// lone.lua, before it leaves everything else to the others.
+	"lone: if ARGV[3] == 's' and #ARGV == 8 or ARGV[3] == 'x' and #ARGV == 7 then": nil, // see TestALoneWriteDoesWhatItDoesAmongOthers
+	"lone: if saved then last = string.match(saved, '^(%d+) ') or '0' end":         nil, // as in flush.lua
+	"lone: if tonumber(last) < tonumber(ARGV[2])":                                  {sameNumberIsAnswered, lowerNumberIsRefused},
+	"lone: and redis.call('HEXISTS', KEYS[3], id) == 0":                            {scheduleOfRunningIsSuccessor, cancelMarksRunning, cancelOfLostIsRunning},
+	"lone: and not redis.call('ZSCORE', KEYS[2], id)":                              nil, // running without a record, by hand: likewise
+	"lone: and not redis.call('ZSCORE', KEYS[4], id)":                              {cancelOnlyOfDue},
+	"lone: if ARGV[3] == 's' then":                                                 nil,
 }
 
 // Who adds a decision to the transitions or to the sessions adds its guard.
@@ -89,6 +98,7 @@ func TestEveryDecisionOfTheTransitionsHasItsGuard(t *testing.T) {
 	}
 	read("lua/transitions.lua", "", "\x00")
 	read("lua/flush.lua", "flush", "-- The writes, in groups")
+	read("lua/lone.lua", "lone", "\x00")
 	require.Len(t, decisions, len(found))
 	for _, line := range found {
 		require.Contains(t, decisions, line)

@@ -267,9 +267,14 @@ func TestAKeyOfAnotherTypeIsAnErrorOfEveryCall(t *testing.T) {
 				require.ErrorContains(t, err, "WRONGTYPE", key)
 				require.NotErrorIs(t, err, persist.ErrUnknownOutcome, key)
 			}
-			fatal(b.Schedule(ctx, []persist.Due{{ID: "x", DueMS: past}}))
-			_, err := b.Cancel(ctx, []string{"x"})
+			fatal(b.Schedule(ctx, []persist.Due{{ID: "x", DueMS: past}, {ID: "y", DueMS: past}}))
+			_, err := b.Cancel(ctx, []string{"x", "y"})
 			fatal(err)
+			if key != keyReasons { // one that is not dead has nothing to do with it
+				fatal(b.Schedule(ctx, []persist.Due{{ID: "x", DueMS: past}}))
+				_, err = b.Cancel(ctx, []string{"x"})
+				fatal(err)
+			}
 			_, err = b.Claim(ctx, "tok", []string{"x"}, time.Hour, 0)
 			fatal(err)
 			_, err = b.Ack(ctx, []persist.Lease{{ID: "x", Token: "tok"}})

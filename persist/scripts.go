@@ -29,6 +29,8 @@ var (
 	//go:embed lua/page.lua
 	pageLua string
 
+	//go:embed lua/lone.lua
+	loneLua string
 	//go:embed lua/fast.lua
 	fastLua string
 	//go:embed lua/apply.lua
@@ -58,7 +60,7 @@ var (
 
 // The scripts. They are values that nobody changes.
 var (
-	flushScript  = writer("flush", commonLua, fastLua, "local function slow(now)", scoresLua, stateLua, transitionsLua, applyLua, "end", flushLua)
+	flushScript  = writer("flush", loneLua, commonLua, fastLua, "local function slow(now)", scoresLua, stateLua, transitionsLua, applyLua, "end", flushLua)
 	reapScript   = writer("reap", commonLua, scoresLua, stateLua, transitionsLua, reapLua)
 	windowScript = newScript("window", commonLua, scoresLua, pageLua, windowLua)
 	deadScript   = newScript("dead", commonLua, scoresLua, stateLua, pageLua, deadLua)
