@@ -20,7 +20,6 @@ func (e *Engine) userScheduled(id string, dueMS int64) {
 		return
 	}
 	r.exec.UserScheduled(id, dueMS)
-	r.board.UserScheduled(id, dueMS)
 }
 
 // userCancelled ends a call that has taken id back, and disarms it. It reports whether a
@@ -31,9 +30,7 @@ func (e *Engine) userCancelled(id string) (started bool) {
 		e.calls.End(id, arming.Answered)
 		return false
 	}
-	started = r.exec.UserCancelled(id)
-	r.board.UserCancelled(id)
-	return started
+	return r.exec.UserCancelled(id)
 }
 
 // userFailed ends a call that ended in err, without an answer.

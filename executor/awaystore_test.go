@@ -185,16 +185,13 @@ func (r awayRig) move(id string, at time.Time, answer func()) {
 	answer()
 	r.store.schedule(id, at.UnixMilli())
 	r.UserScheduled(id, at.UnixMilli())
-	r.cfg.Board.UserScheduled(id, at.UnixMilli())
 }
 
 func (r awayRig) cancel(id string, answer func()) (cancelled bool) {
 	r.cfg.Calls.Begin(id)
 	answer()
 	cancelled = r.store.cancel(id)
-	started := r.UserCancelled(id)
-	r.cfg.Board.UserCancelled(id)
-	return cancelled && !started
+	return !r.UserCancelled(id) && cancelled
 }
 
 // fail is a call without an answer.

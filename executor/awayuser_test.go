@@ -50,6 +50,46 @@ func TestNoRunWithoutAClaimBeginsWhileAUsersCallIsOpen(t *testing.T) {
 	}
 }
 
+// The answer comes after the wheel has let go of the id, and before it is held here.
+func TestWhatTheUserSaysWhileAnIdIsHandedOverHolds(t *testing.T) {
+	for name, c := range map[string]struct {
+		call func(r awayRig)
+		want int // runs without a claim
+	}{
+		"cancelled":      {func(r awayRig) { require.True(r.t, r.cancel("A", now)) }, 0},
+		"moved on":       {func(r awayRig) { r.move("A", r.start.Add(time.Hour), now) }, 0},
+		"and moved back": {func(r awayRig) { r.cancel("A", now); r.move("A", r.start, now) }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var meanwhile atomic.Pointer[func()]
+				r := setupAway(t, nil, func(cfg *Config) {
+					cfg.NowMS = func() int64 {
+						if call := meanwhile.Swap(nil); call != nil {
+							(*call)()
+						}
+						return time.Now().UnixMilli()
+					}
+				})
+				r.far.leave(false)
+				r.schedule("B", r.start)
+				later(time.Second)
+				r.store.schedule("A", r.start.UnixMilli())
+				call := func() { c.call(r) }
+				meanwhile.Store(&call)
+				r.Offer(due(r.start, "A"), FromWheel)
+				require.Nil(t, meanwhile.Load())
+				later(time.Minute)
+				require.Len(t, r.of("A", true), c.want)
+				r.far.comeBack()
+				later(2 * time.Hour)
+				left, running := r.store.left()
+				require.Zero(t, left+running)
+			})
+		})
+	}
+}
+
 func TestAnIdOfUnknownOutcomeRunsWithoutAClaimOnceALaterCallIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := setupAway(t, nil)

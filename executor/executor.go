@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -228,25 +227,25 @@ func (e *Executor) OfferReaped(due []wheel.Due) (taken []wheel.Due) {
 
 func (e *Executor) offer(due []wheel.Due, source Source, reaped bool) (taken []wheel.Due) {
 	if len(due) <= offerMost {
-		return e.offerSome(due, 0, e.cfg.Board.Overruled(due), source, reaped)
+		return e.offerSome(due, 0, nil, source, reaped)
 	}
 	// What users have said of them the board tells now; what they say until the last is in it
 	// remembers with a ticket.
 	defer e.cfg.Board.End(e.cfg.Board.Ask())
-	putOff := make(map[int]int64)
-	maps.Copy(putOff, e.cfg.Board.Overruled(due))
+	putOff := e.cfg.Board.Overruled(due)
 	for from := 0; from < len(due); from += offerMost {
 		some := due[from:min(from+offerMost, len(due))]
-		for i, dueMS := range e.cfg.Board.Overruled(some) {
-			putOff[from+i] = dueMS
-		}
 		taken = append(taken, e.offerSome(some, from, putOff, source, reaped)...)
 	}
 	return taken
 }
 
 // offerSome is offer for a few, which stand from a place of the whole list on. putOff is what
-// users have said, by place in that list: see Board.Overruled.
+// users had said before, by place in that list: see Board.Overruled.
+//
+// A user's answer comes to the board and to what is held here in one step, under the mutex
+// (see userAnswered), and an id comes in in one: either the board is asked after the
+// answer, or the answer finds the id.
 func (e *Executor) offerSome(due []wheel.Due, from int, putOff map[int]int64, source Source, reaped bool) (taken []wheel.Due) {
 	nowMS := e.cfg.NowMS()
 	e.mu.Lock()
@@ -254,8 +253,12 @@ func (e *Executor) offerSome(due []wheel.Due, from int, putOff map[int]int64, so
 	if e.mu.stopping {
 		return nil // they stand in the store
 	}
+	said := e.cfg.Board.Overruled(due)
 	for i, d := range due {
 		t := &task{id: d.ID, dueMS: d.DueMS, notBeforeMS: max(d.DueMS, putOff[from+i]), source: source, reaped: reaped}
+		if lastMS, ok := said[i]; ok {
+			t.notBeforeMS = lastMS
+		}
 		if old, ok := e.mu.held[d.ID]; ok {
 			if source == FromWheel && old.stage != ready && old.stage != aside {
 				old.next = t

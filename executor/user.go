@@ -3,14 +3,14 @@ package executor
 import "github.com/orderwheel/orderwheel/internal/arming"
 
 // The user's calls. Each is begun in Config.Calls before the store is asked, and ended
-// by one of these when the store has answered, before the board hears of it. While a
+// by one of these when the store has answered; they tell the board as well. While a
 // call on an id is open no run of that id without a claim begins.
 
-// UserScheduled ends a call that has made id due at dueMS. Without a claim it does not
-// run before. A run without a claim that is at work comes not again by itself.
+// UserScheduled ends a call that has made id due at dueMS, and arms it. Without a claim it does
+// not run before. A run without a claim that is at work comes not again by itself.
 func (e *Executor) UserScheduled(id string, dueMS int64) { e.userAnswered(id, dueMS) }
 
-// UserCancelled ends a call that has taken id back. It reports whether a run without a
+// UserCancelled ends a call that has taken id back, and disarms it. It reports whether a run without a
 // claim, of which the store knows nothing, has begun here: then the id has started.
 func (e *Executor) UserCancelled(id string) (started bool) { return e.userAnswered(id, never) }
 
@@ -34,6 +34,11 @@ func (e *Executor) userAnswered(id string, dueMS int64) (started bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.cfg.Calls.End(id, arming.Answered)
+	if dueMS == never {
+		e.cfg.Board.UserCancelled(id)
+	} else {
+		e.cfg.Board.UserScheduled(id, dueMS)
+	}
 	t := e.mu.held[id]
 	if t == nil {
 		return false
