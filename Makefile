@@ -10,8 +10,9 @@ FUZZTIME  ?= 30s
 DRILL     ?= -orders 7000 -kills 10 -redis-kills 2
 SOAK      ?= -d 30m
 
-# The tests that are not built under -race: long computations, ten times slower there.
-UNRACED = $$(grep -rl '^//go:build !race' --include='*_test.go' persist wheel | xargs grep -hoP '^func \KTest\w+' | paste -sd '|')
+# The tests that are not built under -race: they compute for long, ten times as long there, and what
+# they have of races others have, too.
+UNRACED = $$(grep -rl '^//go:build !race' --include='*_test.go' persist wheel order/sqlstore | xargs grep -hoP '^func \KTest\w+' | paste -sd '|')
 
 # The tests of sqlstore that let many orders race: under -race, where SQLite is slow, they are few.
 RACES = $$(awk '/^func /{t=$$2; sub(/\(.*/,"",t)} /races\(\)/ && t ~ /^Test/ {print t}' order/sqlstore/*_test.go | sort -u | paste -sd '|')
@@ -26,14 +27,13 @@ help: ## list the targets
 .PHONY: test
 test: servers ## run all tests under -race; as root, first install the servers that they need
 	ORDERWHEEL_REQUIRE_SERVERS=1 $(GOTEST) -race -timeout 20m ./... ./.ci/gotest
-	ORDERWHEEL_REQUIRE_SERVERS=1 $(GOTEST) -run "^($(UNRACED))$$" -timeout 20m ./persist ./wheel
-	ORDERWHEEL_REQUIRE_SERVERS=1 $(GOTEST) -run "^($(RACES))$$" -timeout 20m ./order/sqlstore
+	ORDERWHEEL_REQUIRE_SERVERS=1 $(GOTEST) -run "^($(UNRACED)|$(RACES))$$" -timeout 20m ./persist ./wheel ./order/sqlstore
 	@for dir in $(NESTED); do ORDERWHEEL_REQUIRE_SERVERS=1 go test -C $$dir -race ./...; done
 
 .PHONY: test-long
 test-long: servers ## run all tests at their full length
 	ORDERWHEEL_REQUIRE_SERVERS=1 ORDERWHEEL_LONG=1 $(GOTEST) -race -timeout 2h ./...
-	ORDERWHEEL_REQUIRE_SERVERS=1 ORDERWHEEL_LONG=1 $(GOTEST) -run "^($(UNRACED))$$" -timeout 2h ./persist ./wheel
+	ORDERWHEEL_REQUIRE_SERVERS=1 ORDERWHEEL_LONG=1 $(GOTEST) -run "^($(UNRACED))$$" -timeout 2h ./persist ./wheel ./order/sqlstore
 	@for dir in $(NESTED); do ORDERWHEEL_REQUIRE_SERVERS=1 ORDERWHEEL_LONG=1 go test -C $$dir -race -timeout 2h ./...; done
 
 .PHONY: lint

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/orderwheel/orderwheel/internal/redistest"
@@ -32,28 +31,6 @@ func TestConformanceOfMemory(t *testing.T) {
 func TestConformanceOfMemoryOnTheClockOfTheMachine(t *testing.T) {
 	t.Parallel()
 	persisttest.Run(t, func(*testing.T) persisttest.Bed { return persisttest.Bed{Store: persist.NewMemory(nil)} })
-}
-
-func TestConformanceOfMiniredis(t *testing.T) {
-	t.Parallel()
-	persisttest.Run(t, func(t *testing.T) persisttest.Bed {
-		m, client := redistest.MiniServer(t)
-		now := noon
-		m.SetTime(now)
-		return persisttest.Bed{
-			Store: newStore(t, client),
-			Slow:  true,
-			Advance: func(d time.Duration) {
-				now = now.Add(d)
-				m.SetTime(now)
-			},
-			Owner: func(t *testing.T) persist.Store {
-				c := redis.NewClient(&redis.Options{Addr: m.Addr(), ContextTimeoutEnabled: true})
-				t.Cleanup(func() { _ = c.Close() })
-				return newStore(t, c)
-			},
-		}
-	})
 }
 
 func TestConformanceOfRedis(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 func TestALoneWriteDoesWhatItDoesAmongOthers(t *testing.T) {
 	onBoth(t, func(t *testing.T, b bed) {
 		scores := []string{"", "1700000000000", "1700000000000.5"}
+		marks := []string{"", "1700000000001"}
 		records := []string{
 			"", "tok 1 - 1700000000000 -", "tok 2 c 1700000000000 -", "tok 1 l - 1800000000000", "- 3 - 1700000000000 -", "- 1 l - -", "by hand",
 		}
@@ -67,9 +68,9 @@ func TestALoneWriteDoesWhatItDoesAmongOthers(t *testing.T) {
 				return got[0]
 			},
 		}
-		for n := range len(scores) * len(scores) * len(scores) * len(records) * len(burials) {
+		for n := range len(scores) * len(marks) * len(marks) * len(records) * len(burials) {
 			var state []string
-			for _, values := range [][]string{scores, scores, scores, records, burials} {
+			for _, values := range [][]string{scores, marks, marks, records, burials} {
 				state = append(state, values[n%len(values)])
 				n /= len(values)
 			}

@@ -196,7 +196,11 @@ func TestMaxPendingAtRandom(t *testing.T) {
 			names := ids(fmt.Sprintf("s%d", seed), 14)
 			const most = 5
 			b := b.limited(t, persist.Options{Namespace: fmt.Sprintf("n%d", seed), MaxPending: most})
-			for step := range 300 {
+			steps := 300
+			if b.mini != nil { // which is slow
+				steps = 60
+			}
+			for step := range steps {
 				batch := names[:0:0]
 				for range 1 + rnd.IntN(6) {
 					batch = append(batch, names[rnd.IntN(len(names))])

@@ -13,16 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestRandomOperationsDoWhatTheModelDoesOnMiniredis(t *testing.T) {
-	t.Parallel()
-	for _, seed := range persisttest.Seeds(t, 5) {
-		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			t.Parallel()
-			walk(t, setupMini(t), seed, 200)
-		})
-	}
-}
-
 func TestRandomOperationsDoWhatTheModelDoesOnRedis(t *testing.T) {
 	t.Parallel()
 	b := setupReal(t)
