@@ -96,6 +96,7 @@ type oneCall struct {
 	unclaimed bool
 	at        time.Duration // since the test began
 	attempt   int
+	due       time.Duration // since the test began
 }
 
 // callsSeen records the calls of a handler, and fails the test when an id runs twice
@@ -112,7 +113,7 @@ type callsSeen struct {
 }
 
 func (c *callsSeen) handle(_ context.Context, task Task) error {
-	one := oneCall{task.ID, task.Unclaimed, time.Since(c.start), task.Attempt}
+	one := oneCall{task.ID, task.Unclaimed, time.Since(c.start), task.Attempt, task.Due.Sub(c.start)}
 	c.lock.Lock()
 	if c.runs[task.ID] {
 		c.t.Errorf("%q runs twice at once", task.ID)

@@ -50,43 +50,67 @@ func TestNoRunWithoutAClaimBeginsWhileAUsersCallIsOpen(t *testing.T) {
 	}
 }
 
-// The answer comes after the wheel has let go of the id, and before it is held here.
+// The answer comes after the wheel has let go of the id, and before it is held here; where a list
+// comes in in parts, that is after the board was asked for the first time.
 func TestWhatTheUserSaysWhileAnIdIsHandedOverHolds(t *testing.T) {
+	cancel := func(r awayRig) { require.True(r.t, r.cancel("A", now)) }
+	move := func(r awayRig) { r.move("A", r.start.Add(time.Hour), now) }
+	back := func(r awayRig) { r.move("A", r.start, now) }
 	for name, c := range map[string]struct {
-		call func(r awayRig)
-		want int // runs without a claim
+		before, meanwhile func(r awayRig)
+		want              []time.Duration // when it is due in a run without a claim
 	}{
-		"cancelled":      {func(r awayRig) { require.True(r.t, r.cancel("A", now)) }, 0},
-		"moved on":       {func(r awayRig) { r.move("A", r.start.Add(time.Hour), now) }, 0},
-		"and moved back": {func(r awayRig) { r.cancel("A", now); r.move("A", r.start, now) }, 1},
+		"cancelled":              {nil, cancel, nil},
+		"moved on":               {nil, move, []time.Duration{time.Hour}},
+		"cancelled, then back":   {cancel, back, []time.Duration{0}},
+		"moved on, then back":    {move, back, []time.Duration{0}},
+		"back, then cancelled":   {back, cancel, nil},
+		"cancelled, then beyond": {cancel, move, []time.Duration{time.Hour}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var meanwhile atomic.Pointer[func()]
-				r := setupAway(t, nil, func(cfg *Config) {
-					cfg.NowMS = func() int64 {
-						if call := meanwhile.Swap(nil); call != nil {
-							(*call)()
+		for _, inParts := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, in parts: %v", name, inParts), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var r awayRig
+					var asked atomic.Bool
+					r = setupAway(t, nil, func(cfg *Config) {
+						cfg.NowMS = func() int64 {
+							if asked.CompareAndSwap(true, false) {
+								c.meanwhile(r)
+							}
+							return time.Now().UnixMilli()
 						}
-						return time.Now().UnixMilli()
+					})
+					r.far.leave(false)
+					r.schedule("B", r.start)
+					later(time.Second)
+					r.store.schedule("A", r.start.UnixMilli())
+					if c.before != nil {
+						c.before(r)
 					}
+					list := due(r.start, "A")
+					if inParts {
+						defer r.cfg.Board.End(r.cfg.Board.Ask())
+						said := r.cfg.Board.Overruled(list)
+						c.meanwhile(r)
+						r.offerSome(offered{list, said}, FromWheel, false)
+					} else {
+						asked.Store(true)
+						r.Offer(list, FromWheel)
+						require.False(t, asked.Load())
+					}
+					later(2 * time.Hour)
+					var dues []time.Duration
+					for _, run := range r.of("A", true) {
+						dues = append(dues, run.due)
+					}
+					require.Equal(t, c.want, dues)
+					r.far.comeBack()
+					later(2 * time.Hour)
+					left, running := r.store.left()
+					require.Zero(t, left+running)
 				})
-				r.far.leave(false)
-				r.schedule("B", r.start)
-				later(time.Second)
-				r.store.schedule("A", r.start.UnixMilli())
-				call := func() { c.call(r) }
-				meanwhile.Store(&call)
-				r.Offer(due(r.start, "A"), FromWheel)
-				require.Nil(t, meanwhile.Load())
-				later(time.Minute)
-				require.Len(t, r.of("A", true), c.want)
-				r.far.comeBack()
-				later(2 * time.Hour)
-				left, running := r.store.left()
-				require.Zero(t, left+running)
 			})
-		})
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -227,37 +228,48 @@ func (e *Executor) OfferReaped(due []wheel.Due) (taken []wheel.Due) {
 
 func (e *Executor) offer(due []wheel.Due, source Source, reaped bool) (taken []wheel.Due) {
 	if len(due) <= offerMost {
-		return e.offerSome(due, 0, nil, source, reaped)
+		return e.offerSome(offered{due: due}, source, reaped)
 	}
 	// What users have said of them the board tells now; what they say until the last is in it
 	// remembers with a ticket.
 	defer e.cfg.Board.End(e.cfg.Board.Ask())
-	putOff := e.cfg.Board.Overruled(due)
-	for from := 0; from < len(due); from += offerMost {
-		some := due[from:min(from+offerMost, len(due))]
-		taken = append(taken, e.offerSome(some, from, putOff, source, reaped)...)
+	var parts []offered
+	for some := range slices.Chunk(due, offerMost) {
+		parts = append(parts, offered{some, e.cfg.Board.Overruled(some)})
+	}
+	for _, p := range parts {
+		taken = append(taken, e.offerSome(p, source, reaped)...)
 	}
 	return taken
 }
 
-// offerSome is offer for a few, which stand from a place of the whole list on. putOff is what
-// users had said before, by place in that list: see Board.Overruled.
+// offered are a few that come in together.
+type offered struct {
+	due  []wheel.Due
+	said map[int]int64 // what users had said of them before: see Board.Overruled
+}
+
+// offerSome is offer for a few.
 //
-// A user's answer comes to the board and to what is held here in one step, under the mutex
-// (see userAnswered), and an id comes in in one: either the board is asked after the
+// A user's answer reaches the board and what is held here in one step, under the mutex
+// (see userAnswered), and so does an id that comes in: either the board is asked after the
 // answer, or the answer finds the id.
-func (e *Executor) offerSome(due []wheel.Due, from int, putOff map[int]int64, source Source, reaped bool) (taken []wheel.Due) {
+func (e *Executor) offerSome(o offered, source Source, reaped bool) (taken []wheel.Due) {
 	nowMS := e.cfg.NowMS()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.mu.stopping {
 		return nil // they stand in the store
 	}
-	said := e.cfg.Board.Overruled(due)
-	for i, d := range due {
-		t := &task{id: d.ID, dueMS: d.DueMS, notBeforeMS: max(d.DueMS, putOff[from+i]), source: source, reaped: reaped}
-		if lastMS, ok := said[i]; ok {
-			t.notBeforeMS = lastMS
+	said := e.cfg.Board.Overruled(o.due)
+	for i, d := range o.due {
+		t := &task{id: d.ID, dueMS: d.DueMS, notBeforeMS: d.DueMS, source: source, reaped: reaped}
+		saidMS, ok := said[i]
+		if !ok {
+			saidMS, ok = o.said[i]
+		}
+		if ok {
+			t.userSays(max(saidMS, d.DueMS))
 		}
 		if old, ok := e.mu.held[d.ID]; ok {
 			if source == FromWheel && old.stage != ready && old.stage != aside {

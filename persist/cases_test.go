@@ -102,7 +102,7 @@ func TestNoCommandCostsMoreBecauseMoreIsPending(t *testing.T) {
 	ctx := t.Context()
 	cheap := map[string]bool{ // O(1) or O(log n) for each id; HSCAN has a COUNT
 		"zadd": true, "zrem": true, "zmscore": true, "zcount": true,
-		"hset": true, "hget": true, "hdel": true, "hmget": true, "hexists": true, "zscore": true, "hscan": true, "time": true, "zcard": true, "hlen": true,
+		"hset": true, "hget": true, "hdel": true, "hmget": true, "hscan": true, "time": true, "zcard": true, "hlen": true,
 		"zrange": true, "zrangebyscore": true, // by index and with LIMIT, see below
 		"eval": true, "evalsha": true,
 	}

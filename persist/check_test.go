@@ -3,6 +3,10 @@ package persist_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +23,29 @@ func TestCheckFindsNothingWrongWithAGoodServer(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, warnings)
 	b.requireEmpty(t)
+}
+
+// What Check has passed, no call fails in afterwards because a command is forbidden or has another
+// name.
+func TestCheckTriesEveryCommandOfTheScripts(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("lua/*.lua")
+	require.NoError(t, err)
+	called := regexp.MustCompile(`(?:redis\.call|write_many|read_many|read_if_any)\('([A-Z]+)'(?:, '([A-Z]+)')?`)
+	commands := map[string][]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, m := range called.FindAllStringSubmatch(string(text), -1) {
+			commands[filepath.Base(file)] = append(commands[filepath.Base(file)], slices.DeleteFunc(m[1:], func(s string) bool { return s == "" })...)
+		}
+	}
+	tried := append(commands["probe.lua"], "TIME", // by common.lua
+		"INCR") // Epoch is asked next, and is nothing else
+	for file, list := range commands {
+		require.Subset(t, tried, list, file)
+	}
+	require.Contains(t, commands, "lone.lua")
 }
 
 func TestCheckLeavesTasksAlone(t *testing.T) {

@@ -69,9 +69,9 @@ var decisions = map[string][]guard{
 	"lone: if ARGV[3] == 's' and #ARGV == 8 or ARGV[3] == 'x' and #ARGV == 7 then": nil, // see TestALoneWriteDoesWhatItDoesAmongOthers
 	"lone: if saved then last = string.match(saved, '^(%d+) ') or '0' end":         nil, // as in flush.lua
 	"lone: if tonumber(last) < tonumber(ARGV[2])":                                  {sameNumberIsAnswered, lowerNumberIsRefused},
-	"lone: and redis.call('HEXISTS', KEYS[3], id) == 0":                            {scheduleOfRunningIsSuccessor, cancelMarksRunning, cancelOfLostIsRunning},
-	"lone: and not redis.call('ZSCORE', KEYS[2], id)":                              nil, // running without a record, by hand: likewise
-	"lone: and not redis.call('ZSCORE', KEYS[4], id)":                              {cancelOnlyOfDue},
+	"lone: and not redis.call('HGET', KEYS[3], id)":                                {scheduleOfRunningIsSuccessor, cancelMarksRunning, cancelOfLostIsRunning},
+	"lone: and not redis.call('ZMSCORE', KEYS[2], id)[1]":                          nil, // running without a record, by hand: likewise
+	"lone: and not redis.call('ZMSCORE', KEYS[4], id)[1]":                          {cancelOnlyOfDue},
 	"lone: if ARGV[3] == 's' then":                                                 nil,
 }
 

@@ -254,8 +254,9 @@ func TestAScoreWrittenByHandFiresNeitherEarlyNorNever(t *testing.T) {
 	})
 }
 
-// A key of another type is somebody else's: nothing is touched, and it is said.
-func TestAKeyOfAnotherTypeIsAnErrorOfEveryCall(t *testing.T) {
+// A key of another type is somebody else's: nothing is touched, and it is said by every call
+// that has to do with it.
+func TestAKeyOfAnotherTypeIsAnError(t *testing.T) {
 	onBoth(t, func(t *testing.T, b bed) {
 		ctx := t.Context()
 		for _, key := range []string{keyDue, keyRunning, keyClaims, keyDead, keyReasons} {

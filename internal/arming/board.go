@@ -206,7 +206,8 @@ func (b *Board) Missed(t Ticket, id string) {
 	}
 }
 
-// UserScheduled arms id as the user's call has just been answered.
+// UserScheduled arms id as the user's call has just been answered. The executor calls it, and
+// UserCancelled, under its mutex; the board calls nobody under its own.
 func (b *Board) UserScheduled(id string, dueMS int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

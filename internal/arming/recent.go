@@ -15,26 +15,40 @@ const Never = math.MaxInt64
 const limbo = 250 * time.Millisecond
 
 // recent are the user's last answers: when each id is due, or Never. There are two
-// generations; the older is at least limbo old when it is forgotten.
+// generations; whoever asks or notes when the first is limbo old begins another, and
+// the older is forgotten.
 type recent struct {
 	gens [2]map[string]int64
 	born time.Time // of the first
 }
 
-func (r *recent) note(id string, dueMS int64) {
-	if now := time.Now(); r.gens[0] == nil || now.Sub(r.born) >= limbo {
-		old := r.gens[1]
-		if now.Sub(r.born) >= 2*limbo {
-			r.gens[0] = nil
-		}
-		if old == nil || len(old) > bigMap {
-			old = make(map[string]int64)
-		}
-		clear(old)
-		r.gens[0], r.gens[1], r.born = old, r.gens[0], now
+// age forgets what is old enough.
+func (r *recent) age() {
+	now := time.Now()
+	old := now.Sub(r.born)
+	if old < limbo {
+		return
 	}
+	if old >= 2*limbo {
+		r.gens[0] = emptied(r.gens[0])
+	}
+	r.gens[0], r.gens[1], r.born = emptied(r.gens[1]), r.gens[0], now
+}
+
+func emptied(m map[string]int64) map[string]int64 {
+	if m == nil || len(m) > bigMap {
+		return make(map[string]int64)
+	}
+	clear(m)
+	return m
+}
+
+func (r *recent) note(id string, dueMS int64) {
+	r.age()
 	r.gens[0][id] = dueMS
 }
+
+func (r *recent) empty() bool { return len(r.gens[0])+len(r.gens[1]) == 0 }
 
 func (r *recent) find(id string) (dueMS int64, ok bool) {
 	for _, gen := range r.gens {
@@ -45,13 +59,14 @@ func (r *recent) find(id string) (dueMS int64, ok bool) {
 	return 0, false
 }
 
-// Overruled tells which of due a user's call may have put off that was answered since they
-// were read or fired: by place, when the user says they are due, or Never. It knows the
-// answers since the oldest open ticket was taken, and those of the last moment.
+// Overruled tells of which of due a user's call may have been answered since they were read
+// or fired: by place, when the user says they are due, or Never. It knows the answers since
+// the oldest open ticket was taken, and those of the last moment.
 func (b *Board) Overruled(due []wheel.Due) map[int]int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.mu.touched) == 0 && b.mu.recent.gens[0] == nil {
+	b.mu.recent.age()
+	if len(b.mu.touched) == 0 && b.mu.recent.empty() {
 		return nil
 	}
 	var by map[int]int64
@@ -60,7 +75,7 @@ func (b *Board) Overruled(due []wheel.Due) map[int]int64 {
 		if m := b.mu.touched[d.ID]; !ok && m.user > 0 {
 			dueMS, ok = m.dueMS, true
 		}
-		if ok && dueMS > d.DueMS {
+		if ok {
 			if by == nil {
 				by = make(map[int]int64)
 			}

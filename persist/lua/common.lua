@@ -1,4 +1,4 @@
--- In front of every script: the keys, times, and calls with many arguments.
+-- In front of every script, but for lone.lua: the keys, times, and calls with many arguments.
 --
 -- KEYS[1] due      ZSet: id, score = due ms
 -- KEYS[2] running  ZSet: id, score = end of the lease in ms
