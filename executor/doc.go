@@ -108,6 +108,10 @@
 // find nothing to do. One that succeeded, or that said Permanent, is not repeated before
 // that; one that failed comes again after its backoff, and RetryAt at its time.
 //
+// An ack that a shard leaves without an answer is asked for again, apart from those of the
+// other shards, and so are all that follow there until it answers. The others wait for it
+// once, for Patience.
+//
 // What the user of this instance was told holds for these runs too:
 //
 //   - None begins while a call of the user on its id is open, or when the last one had an
@@ -135,9 +139,10 @@
 // # Who owns what
 //
 // Goroutines: the claim loop, and each claim under way, at most one for each shard; the
-// settle loop; the lease loop, and at most one call of renewals of its; and one for OnDead,
-// which is the user's code and which nothing else waits for. A task is owned by whichever
-// of claim, worker and settle loop has it. A run without a claim owns a copy, and the task
+// settle loop, and one for each shard that has left an ack without an answer, until it answers;
+// the lease loop, and at most one call of renewals of its; and one for OnDead, which is the
+// user's code and which nothing else waits for. A task is owned by whichever of claim,
+// worker and settle loop has it. A run without a claim owns a copy, and the task
 // goes its way beside it. The lists, counts, stages, calls and outages are guarded by one
 // mutex, under which no user code, I/O or blocking send happens. While one batch of acks is
 // on its way the next gathers. When Stop gives up it owns what the loops had: what has

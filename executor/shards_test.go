@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -180,11 +181,57 @@ func TestAShardThatIsAwayHoldsUpNoAckOfAnother(t *testing.T) {
 		later(10 * time.Second)
 		require.Len(t, n.ran, 4)
 		require.EqualValues(t, 2, r.Stats().Done, "those that can be acked are")
+		for i := range 20 {
+			r.schedule(fmt.Sprint("near again ", i), time.Now())
+			later(300 * time.Millisecond)
+			require.EqualValues(t, 3+i, r.Stats().Done, "and are not asked for together with the others any more")
+		}
 		half.away.Store(false)
 		later(10 * time.Second)
 		due, running := r.store.left()
 		require.Zero(t, due+running)
-		require.EqualValues(t, 4, r.Stats().Done)
+		require.EqualValues(t, 24, r.Stats().Done)
 		require.Zero(t, r.Stats().LeaseLost, "none was acked twice")
+		require.Empty(t, r.mu.mute)
 	})
+}
+
+// What a shard that is away was not told is for Stop's last word.
+func TestStopTellsAShardThatWasAwayWhatItLeftWithoutAnAnswer(t *testing.T) {
+	for name, back := range map[string]bool{"back": true, "away": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := names{ran: map[string]int{}}
+				claimed := make(chan struct{})
+				r, half := onHalf(t, func(ctx context.Context, task Task) error {
+					<-claimed
+					return n.handle(ctx, task)
+				})
+				for _, id := range []string{"far1", "near1", "far2", "near2"} {
+					r.schedule(id, time.Now())
+				}
+				later(time.Second)
+				half.away.Store(true)
+				close(claimed)
+				later(10 * time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+				defer cancel()
+				if back {
+					half.away.Store(false)
+				}
+				err := r.Stop(ctx)
+				require.Empty(t, r.mu.mute)
+				require.Empty(t, r.mu.held)
+				due, running := r.store.left()
+				require.Zero(t, due)
+				if back {
+					require.NoError(t, err)
+					require.Zero(t, running)
+					return
+				}
+				require.ErrorContains(t, err, "did not take the last 2 answers")
+				require.Equal(t, 2, running, "until their leases are over")
+			})
+		})
+	}
 }

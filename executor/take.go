@@ -172,7 +172,7 @@ func (k *taking) roomLocked(ahead int) int {
 	switch {
 	case have < most:
 		return min(k.free*e.size+ahead, most-have)
-	case have < most+e.cfg.Workers*e.size && !e.mu.settlingAt.IsZero() && time.Since(e.mu.settlingAt) >= awayAfter:
+	case have < most+e.cfg.Workers*e.size && e.settlesLateLocked():
 		return min(k.free, 1)
 	}
 	return 0
