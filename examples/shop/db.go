@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
@@ -38,6 +39,9 @@ func openDatabase(ctx context.Context, o options) (db *sql.DB, d sqlstore.Dialec
 	switch {
 	case o.dsn == "":
 		db, err = sqlite.Open(ctx, o.db)
+		if err != nil {
+			err = fmt.Errorf("-db is %q: %w: give a file in a folder that can be written", o.db, err)
+		}
 		d = sqlite.Dialect{}
 	case strings.HasPrefix(o.dsn, "postgres://"), strings.HasPrefix(o.dsn, "postgresql://"):
 		db, err = postgres.Open(ctx, o.dsn)
@@ -45,6 +49,9 @@ func openDatabase(ctx context.Context, o options) (db *sql.DB, d sqlstore.Dialec
 	default:
 		db, err = mysql.Open(ctx, o.dsn)
 		d = mysql.Dialect{}
+	}
+	if err != nil && o.dsn != "" { // which may hold a password
+		err = fmt.Errorf("-dsn: %w: start the database, or correct it", err)
 	}
 	return db, d, err
 }

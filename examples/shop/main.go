@@ -57,7 +57,7 @@ func run(ctx context.Context, o options, logs io.Writer) (err error) {
 	}
 	listener, err := net.Listen("tcp", o.addr)
 	if err != nil {
-		return err
+		return fmt.Errorf("-addr is %q: %w: give one that is free here", o.addr, err)
 	}
 	log.Info("listening", slog.String("url", "http://"+listener.Addr().String()),
 		slog.String("trigger", string(o.trigger)), slog.Int("engine_percent", int(o.share)))

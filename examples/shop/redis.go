@@ -37,7 +37,7 @@ func openRedis(ctx context.Context, o *redis.Options, log *slog.Logger) (client 
 	defer cancel()
 	if err := client.Ping(ctx).Err(); err != nil {
 		_ = closeRedis()
-		return nil, nil, fmt.Errorf("no Redis answers at %s: %w", o.Addr, err)
+		return nil, nil, fmt.Errorf("no Redis answers at %s: %w: start it, or correct -redis", o.Addr, err)
 	}
 	return client, closeRedis, nil
 }
