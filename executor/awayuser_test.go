@@ -64,7 +64,6 @@ func TestWhatTheUserSaysWhileAnIdIsHandedOverHolds(t *testing.T) {
 		"moved on":               {nil, move, []time.Duration{time.Hour}},
 		"cancelled, then back":   {cancel, back, []time.Duration{0}},
 		"moved on, then back":    {move, back, []time.Duration{0}},
-		"back, then cancelled":   {back, cancel, nil},
 		"cancelled, then beyond": {cancel, move, []time.Duration{time.Hour}},
 	} {
 		for _, inParts := range []bool{false, true} {

@@ -107,7 +107,7 @@ func (e *Executor) claim(p *part) {
 			failing = true
 			e.cfg.Logger.Error("claim_failed", slog.Int("ids", len(left)), slog.Any("error", err))
 		}
-		rest(e.ctx)
+		rest(e.ctx, pause)
 	}
 }
 
@@ -281,9 +281,9 @@ func (e *Executor) patient(ctx context.Context) (context.Context, context.Cancel
 	return context.WithTimeout(ctx, e.cfg.Patience)
 }
 
-func rest(ctx context.Context) {
+func rest(ctx context.Context, d time.Duration) {
 	select {
-	case <-time.After(pause):
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }

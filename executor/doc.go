@@ -108,9 +108,10 @@
 // find nothing to do. One that succeeded, or that said Permanent, is not repeated before
 // that; one that failed comes again after its backoff, and RetryAt at its time.
 //
-// An ack that a shard leaves without an answer is asked for again, apart from those of the
-// other shards, and so are all that follow there until it answers. The others wait for it
-// once, for Patience.
+// The end of a task, an ack as well as a retry or a burial, that a shard leaves without an
+// answer is asked for again, apart from those of the other shards, and so is all that follows
+// there until it answers. The others have waited for it once then, for Patience. (For a shard
+// that answers late, but within Patience, they wait each time.)
 //
 // What the user of this instance was told holds for these runs too:
 //
@@ -139,7 +140,7 @@
 // # Who owns what
 //
 // Goroutines: the claim loop, and each claim under way, at most one for each shard; the
-// settle loop, and one for each shard that has left an ack without an answer, until it answers;
+// settle loop, and one for each shard that has left an end without an answer, until it answers;
 // the lease loop, and at most one call of renewals of its; and one for OnDead, which is the
 // user's code and which nothing else waits for. A task is owned by whichever of claim,
 // worker and settle loop has it. A run without a claim owns a copy, and the task

@@ -113,7 +113,7 @@ type Executor struct {
 		finished   []*task            // the handler has returned; the settler has not taken them
 		unsettled  int                // finished, or being settled
 		settlingAt time.Time          // when the settler took what it is settling; zero: it is idle
-		mute       map[int]*muted     // by shard: those that have a settler of their own
+		apart      map[int]*apart     // by shard: of finished, those that are asked for apart
 		stopping   bool
 		isIdle     bool // idle is closed
 
@@ -188,7 +188,7 @@ func New(cfg Config) *Executor {
 	e.mu.held = make(map[string]*task)
 	e.mu.calls = make(map[*call]struct{})
 	e.mu.away = make(map[int]*outage)
-	e.mu.mute = make(map[int]*muted)
+	e.mu.apart = make(map[int]*apart)
 	return e
 }
 

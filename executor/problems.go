@@ -15,5 +15,6 @@ func (e *Executor) Problems() (problems []string) {
 	if e.alarms.full() {
 		problems = append(problems, fmt.Sprintf("OnDead is behind by %d calls: further dead tasks are not told", maxAlarms))
 	}
+	problems = append(problems, e.apartProblems()...)
 	return append(problems, e.awayProblems()...)
 }

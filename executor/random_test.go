@@ -237,8 +237,8 @@ func playScene(t *testing.T, seed uint64, size int) {
 	for _, r := range instances {
 		require.NoError(t, r.Stop(t.Context()))
 		r.mu.Lock()
-		left := []int{len(r.mu.held), r.mu.running, r.mu.spare, len(r.mu.calls), r.mu.stuck, r.mu.extra, r.mu.unsettled, len(r.mu.finished), len(r.mu.mute)}
+		left := []int{len(r.mu.held), r.mu.running, r.mu.spare, len(r.mu.calls), r.mu.stuck, r.mu.extra, r.mu.unsettled, len(r.mu.finished), len(r.mu.apart)}
 		r.mu.Unlock()
-		require.Equal(t, make([]int, len(left)), left, "held, running, spare, calls, stuck, extra, unsettled, finished")
+		require.Equal(t, make([]int, len(left)), left, "held, running, spare, calls, stuck, extra, unsettled, finished, apart")
 	}
 }

@@ -76,8 +76,8 @@ func (e *Executor) takeFinished() (batch []*task, over bool) {
 	defer e.mu.Unlock()
 	batch = e.mu.finished
 	e.mu.finished = nil
-	if len(e.mu.mute) > 0 {
-		batch = slices.DeleteFunc(batch, e.joinsMuteLocked)
+	if len(e.mu.apart) > 0 {
+		batch = slices.DeleteFunc(batch, e.joinsApartLocked)
 	}
 	e.mu.settlingAt = time.Time{}
 	if len(batch) > 0 {
@@ -86,76 +86,9 @@ func (e *Executor) takeFinished() (batch []*task, over bool) {
 	return batch, len(batch) == 0 && e.idleLocked()
 }
 
-// settlesLateLocked reports whether an answer of the store is late.
-func (e *Executor) settlesLateLocked() bool {
-	return len(e.mu.mute) > 0 || !e.mu.settlingAt.IsZero() && time.Since(e.mu.settlingAt) >= awayAfter
-}
-
-// muted are the finished tasks of a shard that has left some without an answer.
-type muted struct {
-	tasks []*task
-	still bool // it has left some of the last that were asked for
-}
-
-// mute has tasks, which the store gave no answer for, asked for apart: their shards are away,
-// or answer with an error, and must not hold up the others again and again.
-func (e *Executor) mute(tasks []*task) {
-	if e.ctx.Err() != nil {
-		e.unfinished(tasks) // for Stop's last word
-		return
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, t := range tasks {
-		shard := e.cfg.shardOf(t.id)
-		m := e.mu.mute[shard]
-		if m == nil {
-			m = new(muted)
-			e.mu.mute[shard] = m
-			e.loops.Go(func() { e.settleMute(shard) })
-		}
-		m.tasks, m.still = append(m.tasks, t), true
-	}
-}
-
-// joinsMuteLocked puts t among those of its shard that are asked for apart, if any are.
-func (e *Executor) joinsMuteLocked(t *task) bool {
-	m := e.mu.mute[e.cfg.shardOf(t.id)]
-	if m != nil {
-		m.tasks = append(m.tasks, t)
-	}
-	return m != nil
-}
-
-// settleMute asks for the finished tasks of a shard until it has answered for all that were
-// asked for.
-func (e *Executor) settleMute(shard int) {
-	for batch := e.takeMute(shard); batch != nil; batch = e.takeMute(shard) {
-		rest(e.ctx) // a shard that answers with an error does so at once
-		e.settle(e.ctx, batch)
-	}
-}
-
-// takeMute takes what waits for shard. It is nil when the shard is like the others again; when
-// Stop waits no more, the rest is for its last word.
-func (e *Executor) takeMute(shard int) []*task {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	m := e.mu.mute[shard]
-	if !m.still || e.ctx.Err() != nil {
-		delete(e.mu.mute, shard)
-		e.mu.finished = append(e.mu.finished, m.tasks...)
-		wake(e.settleWake)
-		return nil
-	}
-	batch := m.tasks
-	m.tasks, m.still = nil, false
-	return batch
-}
-
 // settle tells the store of a batch, and acts on the answers. What the kinds of
 // ends need is asked at once: a call that has to wait for a shard holds up no other.
-// When ctx ends first it answers false, and what has no answer is in finished again.
+// When ctx ends first what has no answer is in finished again; false: that is all of a kind.
 func (e *Executor) settle(ctx context.Context, batch []*task) bool {
 	ticket := e.cfg.Board.Ask()
 	defer e.cfg.Board.End(ticket)
@@ -233,8 +166,8 @@ func (e *Executor) retryOf(t *task) persist.Retry {
 	return r
 }
 
-// settleAll asks until tasks are answered; false when ctx ended first. Where there are
-// several shards those without an answer are asked for apart: see mute.
+// settleAll asks until tasks are answered; false when ctx ended first. Where some are, or
+// there are several shards, those without an answer are asked for apart.
 func (e *Executor) settleAll(ctx context.Context, ticket arming.Ticket, tasks []*task, ask settleCall) bool {
 	for {
 		askCtx, cancel := e.patient(ctx)
@@ -252,7 +185,7 @@ func (e *Executor) settleAll(ctx context.Context, ticket arming.Ticket, tasks []
 			e.answered(ticket, tasks, answers, missing)
 			return true
 		}
-		rest(ctx)
+		rest(ctx, pause)
 	}
 }
 
@@ -269,7 +202,7 @@ func (e *Executor) answered(ticket arming.Ticket, tasks []*task, answers []persi
 	}
 	e.release(settled)
 	if len(later) > 0 {
-		e.mute(later)
+		e.askApart(later)
 	}
 }
 

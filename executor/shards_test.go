@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -16,10 +17,13 @@ import (
 )
 
 // halfStore is a store of which the shard of the ids that begin with "far" can be
-// away: their part of a call waits until its ctx ends.
+// away: their part of a call waits until its ctx ends, or fails at once.
 type halfStore struct {
 	*fakeStore
-	away atomic.Bool
+	away     atomic.Bool
+	fails    atomic.Bool
+	acksOnly atomic.Bool            // only acks are away
+	acked    atomic.Pointer[func()] // called once, when an ack is done and not yet answered
 }
 
 // split is what can be answered of a batch, and the places of the rest.
@@ -34,16 +38,27 @@ func (s *halfStore) split(ids []string) (near, missing []int) {
 	return near, missing
 }
 
-// partly is the error of a call that was answered in part, once its ctx has ended.
-func partly(ctx context.Context, asked int, missing []int) error {
+// partly is the error of a call that was answered in part.
+func (s *halfStore) partly(ctx context.Context, asked int, missing []int) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	<-ctx.Done()
-	if len(missing) == asked {
-		return ctx.Err()
+	err := errors.New("no")
+	if !s.fails.Load() {
+		<-ctx.Done()
+		err = ctx.Err()
 	}
-	return &persist.PartialError{Missing: missing, Err: ctx.Err()}
+	if len(missing) == asked {
+		return err
+	}
+	return &persist.PartialError{Missing: missing, Err: err}
+}
+
+func everyPlace[T any](list []T) (places []int) {
+	for i := range list {
+		places = append(places, i)
+	}
+	return places
 }
 
 func pick[T any](list []T, places []int) (picked []T) {
@@ -64,12 +79,15 @@ func spread[T any](answers []T, places []int, n int) []T {
 
 func (s *halfStore) Claim(ctx context.Context, token string, ids []string, lease time.Duration, most int) (persist.Claims, error) {
 	near, missing := s.split(ids)
+	if s.acksOnly.Load() {
+		near, missing = everyPlace(ids), nil
+	}
 	got, err := s.fakeStore.Claim(ctx, token, pick(ids, near), lease, most)
 	if err != nil {
 		return got, err
 	}
 	got.Claims = spread(got.Claims, near, len(ids))
-	return got, partly(ctx, len(ids), missing)
+	return got, s.partly(ctx, len(ids), missing)
 }
 
 func (s *halfStore) Ack(ctx context.Context, leases []persist.Lease) ([]persist.Settlement, error) {
@@ -82,7 +100,10 @@ func (s *halfStore) Ack(ctx context.Context, leases []persist.Lease) ([]persist.
 	if err != nil {
 		return got, err
 	}
-	return spread(got, near, len(ids)), partly(ctx, len(leases), missing)
+	if acked := s.acked.Swap(nil); acked != nil {
+		(*acked)()
+	}
+	return spread(got, near, len(ids)), s.partly(ctx, len(leases), missing)
 }
 
 func (s *halfStore) Renew(ctx context.Context, leases []persist.Lease, lease time.Duration) ([]bool, error) {
@@ -95,7 +116,7 @@ func (s *halfStore) Renew(ctx context.Context, leases []persist.Lease, lease tim
 	if err != nil {
 		return got, err
 	}
-	return spread(got, near, len(ids)), partly(ctx, len(leases), missing)
+	return spread(got, near, len(ids)), s.partly(ctx, len(leases), missing)
 }
 
 func (s *halfStore) Retry(ctx context.Context, retries []persist.Retry) ([]persist.Settlement, error) {
@@ -108,7 +129,7 @@ func (s *halfStore) Retry(ctx context.Context, retries []persist.Retry) ([]persi
 	if err != nil {
 		return got, err
 	}
-	return spread(got, near, len(ids)), partly(ctx, len(ids), missing)
+	return spread(got, near, len(ids)), s.partly(ctx, len(ids), missing)
 }
 
 // onHalf is a rig whose store can be half away.
@@ -186,19 +207,106 @@ func TestAShardThatIsAwayHoldsUpNoAckOfAnother(t *testing.T) {
 			later(300 * time.Millisecond)
 			require.EqualValues(t, 3+i, r.Stats().Done, "and are not asked for together with the others any more")
 		}
+		require.Contains(t, strings.Join(r.Problems(), "; "), "shard 1 of the store has left acks without an answer since")
+		require.Contains(t, strings.Join(r.Problems(), "; "), "2 tasks have ended")
 		half.away.Store(false)
 		later(10 * time.Second)
+		require.Empty(t, r.Problems())
 		due, running := r.store.left()
 		require.Zero(t, due+running)
 		require.EqualValues(t, 24, r.Stats().Done)
 		require.Zero(t, r.Stats().LeaseLost, "none was acked twice")
-		require.Empty(t, r.mu.mute)
+		require.Empty(t, r.mu.apart)
+	})
+}
+
+// A shard that fails for a moment is asked again soon.
+func TestAShardThatFailsForAMomentIsAskedAgainSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := names{ran: map[string]int{}}
+		claimed := make(chan struct{})
+		r, half := onHalf(t, func(ctx context.Context, task Task) error {
+			<-claimed
+			return n.handle(ctx, task)
+		})
+		half.fails.Store(true)
+		r.schedule("far1", time.Now())
+		r.schedule("near1", time.Now())
+		later(time.Second)
+		half.away.Store(true)
+		close(claimed)
+		later(5 * time.Millisecond)
+		half.away.Store(false)
+		later(20 * time.Millisecond)
+		require.EqualValues(t, 2, r.Stats().Done)
+		require.Empty(t, r.mu.apart)
+	})
+}
+
+// What has finished while a shard is asked apart for the last time is not forgotten, though nothing
+// else finishes.
+func TestWhatFinishesWhileItsShardIsAskedApartIsSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		go1, go2 := make(chan struct{}), make(chan struct{})
+		r, half := onHalf(t, func(_ context.Context, task Task) error {
+			if task.ID == "far1" {
+				<-go1
+			} else {
+				<-go2
+			}
+			return nil
+		})
+		half.fails.Store(true)
+		r.schedule("far1", time.Now())
+		r.schedule("far2", time.Now())
+		later(time.Second)
+		half.away.Store(true)
+		close(go1)
+		later(5 * time.Millisecond)
+		half.away.Store(false)
+		acked := func() { close(go2); time.Sleep(10 * time.Millisecond) }
+		half.acked.Store(&acked)
+		later(100 * time.Millisecond)
+		require.Nil(t, half.acked.Load())
+		require.EqualValues(t, 2, r.Stats().Done)
+		require.Empty(t, r.mu.apart)
+	})
+}
+
+// A shard that leaves many without an answer leaves room for the others.
+func TestWhatIsAskedApartLeavesRoomForTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var far atomic.Int64
+		r, half := onHalf(t, func(_ context.Context, task Task) error {
+			if strings.HasPrefix(task.ID, "far") {
+				far.Add(1)
+			}
+			return nil
+		}, func(c *Config) { c.Workers = 1 })
+		half.acksOnly.Store(true)
+		half.away.Store(true)
+		const many = unsettledPerWorker + 5
+		for i := range many {
+			r.schedule(fmt.Sprint("far", i), time.Now())
+		}
+		later(10 * time.Second)
+		require.EqualValues(t, many, far.Load(), "they are claimed, and run")
+		for i := range 3 * unsettledPerWorker {
+			r.schedule(fmt.Sprint("near", i), time.Now())
+		}
+		later(100 * time.Millisecond)
+		require.EqualValues(t, 3*unsettledPerWorker, r.Stats().Done)
+		half.away.Store(false)
+		later(time.Minute)
+		require.EqualValues(t, 3*unsettledPerWorker+many, r.Stats().Done)
 	})
 }
 
 // What a shard that is away was not told is for Stop's last word.
 func TestStopTellsAShardThatWasAwayWhatItLeftWithoutAnAnswer(t *testing.T) {
-	for name, back := range map[string]bool{"back": true, "away": false} {
+	for name, c := range map[string]struct{ back, fails bool }{
+		"back": {back: true}, "away": {}, "failing": {fails: true}, "back from failing": {back: true, fails: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := names{ran: map[string]int{}}
@@ -207,6 +315,7 @@ func TestStopTellsAShardThatWasAwayWhatItLeftWithoutAnAnswer(t *testing.T) {
 					<-claimed
 					return n.handle(ctx, task)
 				})
+				half.fails.Store(c.fails)
 				for _, id := range []string{"far1", "near1", "far2", "near2"} {
 					r.schedule(id, time.Now())
 				}
@@ -216,15 +325,15 @@ func TestStopTellsAShardThatWasAwayWhatItLeftWithoutAnAnswer(t *testing.T) {
 				later(10 * time.Second)
 				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 				defer cancel()
-				if back {
+				if c.back {
 					half.away.Store(false)
 				}
 				err := r.Stop(ctx)
-				require.Empty(t, r.mu.mute)
+				require.Empty(t, r.mu.apart)
 				require.Empty(t, r.mu.held)
 				due, running := r.store.left()
 				require.Zero(t, due)
-				if back {
+				if c.back {
 					require.NoError(t, err)
 					require.Zero(t, running)
 					return

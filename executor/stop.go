@@ -60,25 +60,24 @@ func (e *Executor) Stop(ctx context.Context) error {
 func (e *Executor) abandon(ctx context.Context) error {
 	e.giveUp()
 	e.loops.Wait() // the loops' tasks are ours now
-	last := e.takeAll()
 	lastCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWord)
 	defer cancel()
-	settled := e.settle(lastCtx, last)
+	e.settle(lastCtx, e.takeAll())
 
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	settled = settled && len(e.mu.finished) == 0 // else a part has no answer
+	untold := len(e.mu.finished)
 	for _, t := range e.mu.finished {
 		if t.outcome.kind != cutOff {
 			e.releaseLocked(t)
 		}
 	}
 	e.mu.unsettled, e.mu.finished = 0, nil
-	if e.idleLocked() && settled {
+	if e.idleLocked() && untold == 0 {
 		return nil // the last handler returned meanwhile
 	}
-	if !settled {
-		return fmt.Errorf("executor: the store did not take the last %d answers; their leases will run out: %w", len(last), ctx.Err())
+	if untold > 0 {
+		return fmt.Errorf("executor: the store did not take the last %d answers; their leases will run out: %w", untold, ctx.Err())
 	}
 	return fmt.Errorf("executor: %d handlers are still running: %w", len(e.mu.calls), ctx.Err())
 }

@@ -162,13 +162,13 @@ func (k *taking) addPartLocked(shard int) *part {
 }
 
 // roomLocked is how many tasks may be claimed, so many of them ahead, so that the finished
-// ones which wait for the store's answer stay in bounds. With too many of them none is, and so nobody would
-// notice that the store is away; so when its answer is late some are claimed, one by one,
-// at most one for each worker.
+// ones which wait for the store's answer stay in bounds; what is asked for apart has as much
+// room for itself. With too many of them none is claimed, and so nobody would notice that the
+// store is away; so when its answer is late some are, one by one, at most one for each worker.
 func (k *taking) roomLocked(ahead int) int {
 	e := k.e
 	most := e.cfg.Workers * max(unsettledPerWorker, 2*e.size)
-	have := e.mu.unsettled + (e.cfg.Workers-k.free)*e.size + e.waitingLocked()
+	have := e.mu.unsettled - min(e.apartLocked(), most) + (e.cfg.Workers-k.free)*e.size + e.waitingLocked()
 	switch {
 	case have < most:
 		return min(k.free*e.size+ahead, most-have)
