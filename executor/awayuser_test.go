@@ -89,7 +89,7 @@ func TestWhatTheUserSaysWhileAnIdIsHandedOverHolds(t *testing.T) {
 					list := due(r.start, "A")
 					if inParts {
 						defer r.cfg.Board.End(r.cfg.Board.Ask())
-						said := r.cfg.Board.Overruled(list)
+						said := r.cfg.Board.Overruled(list, nil)
 						c.meanwhile(r)
 						r.offerSome(offered{list, said}, FromWheel, false)
 					} else {

@@ -237,7 +237,7 @@ func (e *Executor) offer(due []wheel.Due, source Source, reaped bool) (taken []w
 	defer e.cfg.Board.End(e.cfg.Board.Ask())
 	var parts []offered
 	for some := range slices.Chunk(due, offerMost) {
-		parts = append(parts, offered{some, e.cfg.Board.Overruled(some)})
+		parts = append(parts, offered{some, e.cfg.Board.Overruled(some, nil)})
 	}
 	for _, p := range parts {
 		taken = append(taken, e.offerSome(p, source, reaped)...)
@@ -263,14 +263,10 @@ func (e *Executor) offerSome(o offered, source Source, reaped bool) (taken []whe
 	if e.mu.stopping {
 		return nil // they stand in the store
 	}
-	said := e.cfg.Board.Overruled(o.due)
+	said := e.cfg.Board.Overruled(o.due, o.said)
 	for i, d := range o.due {
 		t := &task{id: d.ID, dueMS: d.DueMS, notBeforeMS: d.DueMS, source: source, reaped: reaped}
-		saidMS, ok := said[i]
-		if !ok {
-			saidMS, ok = o.said[i]
-		}
-		if ok {
+		if saidMS, ok := said[i]; ok {
 			t.userSays(max(saidMS, d.DueMS))
 		}
 		if old, ok := e.mu.held[d.ID]; ok {

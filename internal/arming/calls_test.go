@@ -85,18 +85,20 @@ func TestWhatTheUserSaidLastOverrulesWhatWasFiredOrReadBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := setup(t)
 		due := []wheel.Due{{ID: "later", DueMS: 5}, {ID: "earlier", DueMS: 5}, {ID: "cancelled", DueMS: 5}, {ID: "other", DueMS: 5}}
-		require.Empty(t, b.Overruled(due))
+		require.Empty(t, b.Overruled(due, nil))
 		b.UserScheduled("later", 9)
+		b.UserScheduled("other", 5)
 		b.UserScheduled("earlier", 3)
 		b.UserScheduled("cancelled", 4)
 		b.UserCancelled("cancelled")
 		want := map[int]int64{0: 9, 1: 3, 2: Never}
-		require.Equal(t, want, b.Overruled(due))
+		require.Equal(t, want, b.Overruled(due, nil))
 		time.Sleep(limbo - time.Millisecond)
 		b.UserScheduled("another", 1)
-		require.Equal(t, want, b.Overruled(due), "whatever else comes meanwhile")
+		require.Equal(t, want, b.Overruled(due, nil), "whatever else comes meanwhile")
+		require.Equal(t, map[int]int64{0: 9, 1: 3, 2: Never}, b.Overruled(due, map[int]int64{1: 4, 3: Never}), "the last word")
 		time.Sleep(2 * limbo)
-		require.Empty(t, b.Overruled(due), "nothing is on its way for so long")
+		require.Empty(t, b.Overruled(due, nil), "nothing is on its way for so long")
 
 		page := b.Ask()
 		b.UserScheduled("later", 9)
@@ -104,9 +106,9 @@ func TestWhatTheUserSaidLastOverrulesWhatWasFiredOrReadBefore(t *testing.T) {
 		b.UserScheduled("another", 1)
 		time.Sleep(time.Minute)
 		b.UserScheduled("another", 1)
-		require.Equal(t, map[int]int64{0: 9}, b.Overruled(due), "a page that is being read may be as old")
+		require.Equal(t, map[int]int64{0: 9}, b.Overruled(due, nil), "a page that is being read may be as old")
 		b.End(page)
-		require.Empty(t, b.Overruled(due))
+		require.Empty(t, b.Overruled(due, nil))
 		require.LessOrEqual(t, len(b.mu.recent.gens[0])+len(b.mu.recent.gens[1]), 2)
 	})
 }

@@ -59,23 +59,28 @@ func (r *recent) find(id string) (dueMS int64, ok bool) {
 	return 0, false
 }
 
-// Overruled tells of which of due a user's call may have been answered since they were read
-// or fired: by place, when the user says they are due, or Never. It knows the answers since
-// the oldest open ticket was taken, and those of the last moment.
-func (b *Board) Overruled(due []wheel.Due) map[int]int64 {
+// Overruled tells of which of due a user's call was answered since they were read or fired, and
+// said something else: by place, when the user says they are due, or Never. It knows the
+// answers since the oldest open ticket was taken, and those of the last moment. before is what it
+// told of the same before, and is brought up to date; nil: nothing.
+func (b *Board) Overruled(due []wheel.Due, before map[int]int64) (by map[int]int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.recent.age()
 	if len(b.mu.touched) == 0 && b.mu.recent.empty() {
-		return nil
+		return before
 	}
-	var by map[int]int64
+	by = before
 	for i, d := range due {
 		dueMS, ok := b.mu.recent.find(d.ID)
 		if m := b.mu.touched[d.ID]; !ok && m.user > 0 {
 			dueMS, ok = m.dueMS, true
 		}
-		if ok {
+		switch {
+		case !ok:
+		case dueMS == d.DueMS:
+			delete(by, i)
+		default:
 			if by == nil {
 				by = make(map[int]int64)
 			}
