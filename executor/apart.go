@@ -59,7 +59,7 @@ func (e *Executor) settleApart(shard int) {
 			return
 		}
 		rest(e.ctx, wait)
-		e.settle(e.ctx, batch) // what has no answer then is apart again, or finished
+		e.settle(e.ctx, batch)
 	}
 }
 

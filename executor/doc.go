@@ -16,7 +16,8 @@
 //     about 20 ms, at most persist.MaxBatch: see "Claims ahead". No lease ages in a queue.
 //     At most Workers handlers run, with claims and without, beside those that are stuck
 //     (below), and at most 65 times as many finished tasks wait for the store's answer, which
-//     keeps it busy in a storm of quick handlers. With a BatchHandler a call has up to BatchSize
+//     keeps it busy in a storm of quick handlers; 64 times as many more where a shard has left
+//     some without an answer (below). With a BatchHandler a call has up to BatchSize
 //     tasks, and both bounds hold for that many more. An id never runs twice at once here, but
 //     beside a handler that is stuck.
 //   - A handler whose claim was answered too late, or whose process was held up,

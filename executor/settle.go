@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/orderwheel/orderwheel/internal/arming"
@@ -23,7 +22,8 @@ func (e *Executor) settleLoop() {
 			return
 		}
 		if len(batch) > 0 {
-			if !e.settle(e.ctx, batch) {
+			e.settle(e.ctx, batch)
+			if e.ctx.Err() != nil {
 				return
 			}
 			continue
@@ -88,8 +88,8 @@ func (e *Executor) takeFinished() (batch []*task, over bool) {
 
 // settle tells the store of a batch, and acts on the answers. What the kinds of
 // ends need is asked at once: a call that has to wait for a shard holds up no other.
-// When ctx ends first what has no answer is in finished again; false: that is all of a kind.
-func (e *Executor) settle(ctx context.Context, batch []*task) bool {
+// What has no answer then is asked for apart, or in finished again where ctx has ended.
+func (e *Executor) settle(ctx context.Context, batch []*task) {
 	ticket := e.cfg.Board.Ask()
 	defer e.cfg.Board.End(ticket)
 	var acked, buried, retried []*task
@@ -104,21 +104,15 @@ func (e *Executor) settle(ctx context.Context, batch []*task) bool {
 		}
 	}
 	var asked sync.WaitGroup
-	var cut atomic.Bool
 	for _, one := range []struct {
 		tasks []*task
 		ask   settleCall
 	}{{acked, e.ack}, {buried, e.bury}, {retried, e.retry}} {
 		if len(one.tasks) > 0 {
-			asked.Go(func() {
-				if !e.settleAll(ctx, ticket, one.tasks, one.ask) {
-					cut.Store(true)
-				}
-			})
+			asked.Go(func() { e.settleAll(ctx, ticket, one.tasks, one.ask) })
 		}
 	}
 	asked.Wait()
-	return !cut.Load()
 }
 
 // settleCall asks the store to end the runs of tasks.
@@ -166,9 +160,9 @@ func (e *Executor) retryOf(t *task) persist.Retry {
 	return r
 }
 
-// settleAll asks until tasks are answered; false when ctx ended first. Where some are, or
-// there are several shards, those without an answer are asked for apart.
-func (e *Executor) settleAll(ctx context.Context, ticket arming.Ticket, tasks []*task, ask settleCall) bool {
+// settleAll asks until tasks are answered, or ctx has ended. Where some are, or there are
+// several shards, those without an answer are asked for apart.
+func (e *Executor) settleAll(ctx context.Context, ticket arming.Ticket, tasks []*task, ask settleCall) {
 	for {
 		askCtx, cancel := e.patient(ctx)
 		answers, err := ask(askCtx, tasks)
@@ -176,14 +170,14 @@ func (e *Executor) settleAll(ctx context.Context, ticket arming.Ticket, tasks []
 		missing := persist.Missing(err, len(tasks))
 		if ctx.Err() != nil && len(missing) == len(tasks) {
 			e.unfinished(tasks)
-			return false
+			return
 		}
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) { // of that the store has told
 			e.cfg.Logger.Error("settle_failed", slog.Int("ids", len(missing)), slog.Any("error", err))
 		}
 		if len(missing) < len(tasks) || e.cfg.Patience > 0 {
 			e.answered(ticket, tasks, answers, missing)
-			return true
+			return
 		}
 		rest(ctx, pause)
 	}

@@ -161,6 +161,25 @@ func (n *names) handle(_ context.Context, task Task) error {
 	return nil
 }
 
+// onHalfSinceClaimed is onHalf where ids were claimed, the shard of the far ones has gone away since,
+// and only then the handlers go on.
+func onHalfSinceClaimed(t *testing.T, fails bool, ids ...string) (*rig, *halfStore, *names) {
+	n := &names{ran: map[string]int{}}
+	away := make(chan struct{})
+	r, half := onHalf(t, func(ctx context.Context, task Task) error {
+		<-away
+		return n.handle(ctx, task)
+	})
+	half.fails.Store(fails)
+	for _, id := range ids {
+		r.schedule(id, time.Now())
+	}
+	later(time.Second)
+	half.away.Store(true)
+	close(away)
+	return r, half, n
+}
+
 func TestAShardThatIsAwayHoldsUpNoClaimOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := names{ran: map[string]int{}}
@@ -187,18 +206,7 @@ func TestAShardThatIsAwayHoldsUpNoClaimOfAnother(t *testing.T) {
 
 func TestAShardThatIsAwayHoldsUpNoAckOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := names{ran: map[string]int{}}
-		claimed := make(chan struct{}) // closed when all are, and the shard is away
-		r, half := onHalf(t, func(ctx context.Context, task Task) error {
-			<-claimed
-			return n.handle(ctx, task)
-		})
-		for _, id := range []string{"far1", "near1", "far2", "near2"} {
-			r.schedule(id, time.Now())
-		}
-		later(time.Second)
-		half.away.Store(true)
-		close(claimed)
+		r, half, n := onHalfSinceClaimed(t, false, "far1", "near1", "far2", "near2")
 		later(10 * time.Second)
 		require.Len(t, n.ran, 4)
 		require.EqualValues(t, 2, r.Stats().Done, "those that can be acked are")
@@ -223,18 +231,7 @@ func TestAShardThatIsAwayHoldsUpNoAckOfAnother(t *testing.T) {
 // A shard that fails for a moment is asked again soon.
 func TestAShardThatFailsForAMomentIsAskedAgainSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := names{ran: map[string]int{}}
-		claimed := make(chan struct{})
-		r, half := onHalf(t, func(ctx context.Context, task Task) error {
-			<-claimed
-			return n.handle(ctx, task)
-		})
-		half.fails.Store(true)
-		r.schedule("far1", time.Now())
-		r.schedule("near1", time.Now())
-		later(time.Second)
-		half.away.Store(true)
-		close(claimed)
+		r, half, _ := onHalfSinceClaimed(t, true, "far1", "near1")
 		later(5 * time.Millisecond)
 		half.away.Store(false)
 		later(20 * time.Millisecond)
@@ -309,19 +306,7 @@ func TestStopTellsAShardThatWasAwayWhatItLeftWithoutAnAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				n := names{ran: map[string]int{}}
-				claimed := make(chan struct{})
-				r, half := onHalf(t, func(ctx context.Context, task Task) error {
-					<-claimed
-					return n.handle(ctx, task)
-				})
-				half.fails.Store(c.fails)
-				for _, id := range []string{"far1", "near1", "far2", "near2"} {
-					r.schedule(id, time.Now())
-				}
-				later(time.Second)
-				half.away.Store(true)
-				close(claimed)
+				r, half, _ := onHalfSinceClaimed(t, c.fails, "far1", "near1", "far2", "near2")
 				later(10 * time.Second)
 				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 				defer cancel()
